@@ -58,6 +58,7 @@ MEASUREMENT_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
 MINIMUM_FREE = 16 * MIB
 
 META = "meta.json"
+PROGRESS_FILE = "progress.json"
 
 #: How often cells are packed anew when one was replaced meanwhile.
 _ATTEMPTS = 5
@@ -218,9 +219,9 @@ class Spool:
         :raises SpoolError: if it cannot be written.
         """
         with self._explained():
-            draft = self.home / ".progress.json"
+            draft = self.home / f".{PROGRESS_FILE}"
             write_new(draft, _json(progress), durable=False, mode=READABLE)
-            draft.rename(self.home / "progress.json")
+            draft.rename(self.home / PROGRESS_FILE)
 
     def pack(self) -> dict[str, t.Any]:
         """All finished cells of the campaign in one tar of ``<variant>/<cell>/<repeat>/<file>``.

@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 #: Beside the campaigns, whose own folders go when their results are collected.
-_FILE = ".left_devices.json"
+FILE = ".left_devices.json"
 #: Of it: each of hundreds of devices has a thousand values.
 _LIMITS = json_text.Limits(size=16 * MIB, depth=8, values=1_000_000, containers=300_000)
 
@@ -55,7 +55,7 @@ class LeftDevices:
     """
 
     def __init__(self, folder: Path, campaign: str) -> None:
-        self._journal = Journal(folder / _FILE, _rows_of, counts_as_none, limits=_LIMITS, own=True)
+        self._journal = Journal(folder / FILE, _rows_of, counts_as_none, limits=_LIMITS, own=True)
         self.campaign = campaign
 
     def is_unchanged(self, facts: TargetFacts, root: Path = Path("/")) -> bool:

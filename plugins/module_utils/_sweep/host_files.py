@@ -19,14 +19,17 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, read_file, sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, read_file, require_path, sync_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import RUNNING
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import FILE as MADE_FILES
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import STATUS_FILE
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import META, Spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import META, PROGRESS_FILE, Spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import FILE as LEFT_DEVICES
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import host_files
 
 LAYER = "host_files"
@@ -35,6 +38,8 @@ SPOOL = f"/{host_files.STATE}/spool"
 _NO_CAMPAIGN = "removal"
 #: Bytes of a file that the difference shows.
 _SHOWN = 64 * 1024
+#: Files of a campaign in a spool, and a key that each has.
+_MARKS = {STATUS_FILE: "boot_id", ORDER_FILE: "order_sha256", PROGRESS_FILE: "variant"}
 _RULES, _UNITS = "etc/udev/rules.d/", "etc/systemd/system/"
 
 
@@ -55,7 +60,7 @@ class RemovePath(Operation):
             elif os.path.lexists(place):
                 place.unlink()
             sync_folder(place.parent)
-            if place.parent.parent == layer.root / "etc/systemd/network" or place.parent == layer.root / host_files.STATE:
+            if place.parent.parent == layer.root / "etc/systemd/network" or place.parent in (layer.root / host_files.STATE, layer.root / layer.spool):
                 # A folder that has nothing else in it.
                 with contextlib.suppress(OSError):
                     place.parent.rmdir()
@@ -123,11 +128,16 @@ class HostFilesLayer(Layer[HostFilesState, str]):
 
     name = LAYER
 
+    @property
+    def spool(self) -> str:
+        """Below the root."""
+        return os.path.normpath(self.spec).lstrip("/")
+
     def read(self) -> HostFilesState:
-        spools = list(dict.fromkeys((self.spec.lstrip("/").rstrip("/"), SPOOL.lstrip("/"))))
+        require_path(Path(self.spec), "spool")
+        spools = list(dict.fromkeys((self.spool, SPOOL.lstrip("/"))))
         paths = [path for row in host_files.TABLE for path in self._found(row)]
-        paths += [spool for spool in spools if (self.root / spool).is_dir() and spool not in paths]
-        paths = list(dict.fromkeys([*paths, *self._drafts()]))
+        paths = list(dict.fromkeys([*paths, *self._in_shared_spool(), *self._drafts()]))
         made = {path: one for spool in spools if (self.root / spool).is_dir() for path, one in self._made(spool).items()}
         return HostFilesState(
             tuple(paths),
@@ -143,7 +153,7 @@ class HostFilesLayer(Layer[HostFilesState, str]):
         for path in state.kept:
             self.warn(f"{path} was made for a measurement and changed since, so that it is left: remove it by hand if it is not needed.")
         for path in state.unknown:
-            self.warn(f"/{path} is in a folder of this collection, which does not write it, so that it is left: remove it by hand if it is not needed.")
+            self.warn(f"/{path} is where this collection keeps files, and is none that it writes, so that it is left: remove it by hand if it is not needed.")
         # Files for measurements first: the spool has the record of them.
         steps = [Step(LAYER, path, "file", "present", None, f"Remove {path}, which was made for measurements", RemoveMade(path)) for path in state.made]
         steps += [Step(LAYER, f"/{path}", "file", self._shown(path), None, f"Remove /{path}", RemovePath(path)) for path in state.paths]
@@ -168,6 +178,29 @@ class HostFilesLayer(Layer[HostFilesState, str]):
     def _is_ours(self, place: Path) -> bool:
         return "cachefleet.storage" in read_file(place)
 
+    def _in_shared_spool(self) -> t.Iterator[str]:
+        """What measurements have put into a folder of the user's, which may be used for something else too; an empty one is removed with its last file."""
+        folder = self.root / self.spool
+        if self.spool == SPOOL.lstrip("/") or not folder.is_dir():
+            return
+        homes = self._campaigns(folder)
+        records = [folder / name for name in (MADE_FILES, LEFT_DEVICES)]
+        places = [*homes, *(folder / f"{home.name}.tar" for home in homes), *records, folder / ".lock"]
+        for place in places if homes or any(map(Path.exists, records)) else ():
+            if place.exists() and not place.is_symlink():
+                yield str(place.relative_to(self.root))
+
+    def _campaigns(self, spool: Path) -> list[Path]:
+        """The folders of campaigns: each with the status, the order or the progress of a measurement, as those write it."""
+        return [one for one in sorted(spool.iterdir()) if one.is_dir() and not one.is_symlink() and self._is_campaign(one)]
+
+    def _is_campaign(self, home: Path) -> bool:
+        for name, key in _MARKS.items():
+            with contextlib.suppress(NotUnderstood):
+                if key in _json(home / name):
+                    return True
+        return False
+
     def _drafts(self) -> t.Iterator[str]:
         """What a run that was killed has left of a file it was writing."""
         folders = {row.pattern.rpartition("/")[0] for row in host_files.TABLE if not row.pattern.endswith("/")}
@@ -181,6 +214,10 @@ class HostFilesLayer(Layer[HostFilesState, str]):
             path = str(place.relative_to(self.root))
             if host_files.row_of(path) is None and path not in spools and not place.name.startswith(".cachefleet-"):
                 yield path
+        shared = self.root / self.spool
+        if self.spool != SPOOL.lstrip("/") and shared.is_dir():
+            marked = {place.parent for name in _MARKS for place in shared.glob(f"*/{name}")}
+            yield from (str(home.relative_to(self.root)) for home in sorted(marked - set(self._campaigns(shared))))
 
     def _made(self, spool: str) -> dict[str, bool]:
         """The files and folders that were made for measurements and are there, and whether they are as fio left them."""
@@ -234,7 +271,7 @@ class HostFilesLayer(Layer[HostFilesState, str]):
         if reason:
             yield f"{reason}."
             return
-        for home in sorted(one for one in folder.iterdir() if one.is_dir()):
+        for home in self._campaigns(folder) if spool != SPOOL.lstrip("/") else sorted(one for one in folder.iterdir() if one.is_dir()):
             status = _json(home / STATUS_FILE)
             cells = sum(1 for _cell in home.glob(f"*/*/*/{META}"))
             if is_alive(status):

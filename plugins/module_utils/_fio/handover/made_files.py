@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 
 #: Beside the campaigns, whose own folders go when their results are collected.
-_FILE = ".made_files.json"
+FILE = ".made_files.json"
 #: The extended attribute of what the collection has made.
 MARK = "user.cachefleet.storage"
 
@@ -64,7 +64,7 @@ class MadeFiles:
     """
 
     def __init__(self, spool: Spool, root: Path = Path("/")) -> None:
-        self._journal = Journal(spool.folder / _FILE, _rows_of, counts_as_none, limits=json_text.FIO, own=True)
+        self._journal = Journal(spool.folder / FILE, _rows_of, counts_as_none, limits=json_text.FIO, own=True)
         self.campaign = spool.campaign
         self.root = root
         self._own: dict[str, Unit | None] = {}

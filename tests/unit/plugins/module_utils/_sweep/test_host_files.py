@@ -143,6 +143,36 @@ def test_a_measurement_that_runs_is_refused(host, spool):
     assert host.run(spool=f"/{spool}").changed and not (host.root / spool).exists()
 
 
+STOPPED = {**ALIVE, "boot_id": "another"}
+FOREIGN = ("etc/passwd", "home/x/notes", "order/order.json", "app/runner.json", "a/b/c/d/meta.json", "c1.tar.gz", ".lock")
+
+
+@pytest.mark.parametrize("folder", ["", "srv", "srv/data/"])
+def test_only_campaigns_are_removed_from_a_spool_that_is_used_for_something_else_too(host, folder):
+    base = host.root / folder
+    for name in FOREIGN:
+        host.write(base / name, "x")
+    os.symlink(base / "home", base / "link")
+    for name, status in {"c1/runner.json": STOPPED, "c2/order.json": {"order_sha256": "x"}, "c3/progress.json": {"variant": "v"}}.items():
+        host.write(base / name, status)
+    host.write(base / "c1/runner.log")
+    host.write(base / "c1.tar")
+    outcome = host.run(spool=f"/{folder}")
+    above = "/" + folder.strip("/")
+    assert {step.item for step in outcome.steps} == {str(Path(above, name)) for name in ("c1", "c1.tar", "c2", "c3", ".lock")}
+    assert sorted(warning.split(" ")[0] for warning in outcome.warnings) == [str(Path(above, name)) for name in ("app", "order")]
+    kept = {str(path.relative_to(base)) for path in base.rglob("*") if path.is_file()}
+    assert kept == set(FOREIGN) - {".lock"} and (base / "link").is_symlink()
+    assert not host.run(spool=f"/{folder}").changed
+
+
+def test_spool_without_a_campaign_is_not_touched(host):
+    host.write("srv/.lock", "")
+    host.write("srv/x/notes")
+    before = host.files()
+    assert not host.run(spool="/srv").changed and host.files() == before
+
+
 def test_cells_that_were_not_collected_are_refused(host):
     host.write(f"{SPOOL}/c1/before/read/1/meta.json", "{}")
     host.refused("has 1 measured cell that was not collected: collect it .the playbook benchmark with fio_benchmark_campaign=c1")
@@ -223,7 +253,7 @@ def test_what_the_collection_does_not_write_is_left_and_named(host):
     host.write("var/lib/cachefleet/released/x.json", "{}")
     outcome = host.run()
     assert outcome.warnings == (
-        "/var/lib/cachefleet/notes.txt is in a folder of this collection, which does not write it, so that it is left: remove it by hand if it is not needed.",
+        "/var/lib/cachefleet/notes.txt is where this collection keeps files, and is none that it writes, so that it is left: remove it by hand if it is not needed.",
     )
     assert [path for path in host.files() if path.endswith(("txt", "json"))] == ["var/lib/cachefleet/notes.txt"]
 

@@ -24,7 +24,9 @@ options:
     choices: [absent]
     required: true
   spool:
-    description: The folder on the host in which measurements wait for collection. In addition to the default one its campaigns are removed, and nothing else of it.
+    description:
+      - The folder on the host in which measurements wait for collection. In addition to the default one its campaigns are removed, and nothing else of
+        it.
     type: path
     default: /var/lib/cachefleet/spool
 extends_documentation_fragment:

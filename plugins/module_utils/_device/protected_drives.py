@@ -64,10 +64,13 @@ def checked_declarations(texts: t.Sequence[str]) -> t.Sequence[str]:
 
 
 def _check_match(text: str, number: int) -> None:
-    entry = json.loads(text[len(_BY_MATCH) :])
-    fields = entry.get("match")
+    try:
+        entry = json.loads(text[len(_BY_MATCH) :])
+    except ValueError:
+        entry = None
+    fields = entry.get("match") if isinstance(entry, t.Mapping) and set(entry) == {"match"} else None
     label = f"Entry {number} of the declared drives (storage_protected_drives)"
-    if set(entry) != {"match"} or not isinstance(fields, t.Mapping):
+    if not isinstance(fields, t.Mapping):
         raise BadInput(f"{label} must be a text, or a dictionary with match alone, such as {{match: {{model: 'INTEL SSDSC2*'}}}}.", item=text)
     wrong = ArgumentSpecValidator(dict(MATCH_OPTIONS)).validate(dict(fields)).error_messages
     if wrong:

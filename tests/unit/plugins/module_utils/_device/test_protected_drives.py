@@ -99,6 +99,8 @@ def test_a_declaration_by_match_is_for_drives_of_the_host_and_behind_a_controlle
         ({"match": {"model": "INTEL*"}, "allow_data_loss": True}, "must be a text, or a dictionary with match alone"),
         ({"match": "INTEL*"}, "must be a text, or a dictionary with match alone"),
         ({"model": "INTEL*"}, "must be a text, or a dictionary with match alone"),
+        ("match: INTEL*", "must be a text, or a dictionary with match alone"),
+        ("match: [1]", "must be a text, or a dictionary with match alone"),
         ({"match": {"modell": "INTEL*"}}, "Entry 2 .*match: modell"),
     ],
 )

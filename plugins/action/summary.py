@@ -57,6 +57,13 @@ def _joined(before: t.Any, result: t.Any) -> t.Any:
     """A result with the steps of the call before it, if there was one: the earlier result may be that of another run of the role."""
     if not isinstance(before, dict) or not isinstance(result, dict) or not result.get("follows"):
         return result
-    steps = [*(before.get("steps") or []), *(result.get("steps") or [])]
-    diff = {**result["diff"], "steps": [*(before.get("steps") or []), *(result["diff"].get("steps") or [])]} if isinstance(result.get("diff"), dict) else {}
-    return {**result, "changed": True, "steps": steps, "diff": diff, "pending": before.get("pending") or []}
+    earlier = _list_of(before, "steps")
+    steps = [*earlier, *_list_of(result, "steps")]
+    diff = {**result["diff"], "steps": [*earlier, *_list_of(result["diff"], "steps")]} if isinstance(result.get("diff"), dict) else {}
+    return {**result, "changed": True, "steps": steps, "diff": diff, "pending": _list_of(before, "pending")}
+
+
+def _list_of(answer: t.Mapping[str, t.Any], name: str) -> list[t.Any]:
+    """A list in the answer of a host, which may be anything."""
+    value = answer.get(name)
+    return value if isinstance(value, list) else []

@@ -135,6 +135,12 @@ def test_steps_of_both_calls_of_a_host_are_joined():
     assert summary_action._joined(None, first) is first
 
 
+@pytest.mark.parametrize("wrong", [5, "text", {"a": 1}, True])
+def test_answers_that_are_no_lists_do_not_end_the_summary(wrong):
+    joined = summary_action._joined({"steps": wrong, "pending": wrong}, {"follows": True, "steps": wrong, "diff": {"steps": wrong}})
+    assert (joined["steps"], joined["diff"]["steps"], joined["pending"]) == ([], [], [])
+
+
 @pytest.mark.parametrize("result", [None, [], "text", {"failed": True}, {"failed": True, "msg": ["\x1b[2J"]}, {"unreachable": True, "msg": "x" * 10**6}])
 def test_a_host_may_return_anything(result):
     runs = runs_of({"node1": result, "\x1b[2Jnode2": result})

@@ -153,7 +153,7 @@ class HostFilesLayer(Layer[HostFilesState, str]):
         for path in state.kept:
             self.warn(f"{path} was made for a measurement and changed since, so that it is left: remove it by hand if it is not needed.")
         for path in state.unknown:
-            self.warn(f"/{path} is where this collection keeps files, and is none that it writes, so that it is left: remove it by hand if it is not needed.")
+            self.warn(f"/{path} is where this collection keeps files and is none of them, so that it is left: remove it by hand if it is not needed.")
         # Files for measurements first: the spool has the record of them.
         steps = [Step(LAYER, path, "file", "present", None, f"Remove {path}, which was made for measurements", RemoveMade(path)) for path in state.made]
         steps += [Step(LAYER, f"/{path}", "file", self._shown(path), None, f"Remove /{path}", RemovePath(path)) for path in state.paths]

@@ -253,7 +253,7 @@ def test_what_the_collection_does_not_write_is_left_and_named(host):
     host.write("var/lib/cachefleet/released/x.json", "{}")
     outcome = host.run()
     assert outcome.warnings == (
-        "/var/lib/cachefleet/notes.txt is where this collection keeps files, and is none that it writes, so that it is left: remove it by hand if it is not needed.",
+        "/var/lib/cachefleet/notes.txt is where this collection keeps files and is none of them, so that it is left: remove it by hand if it is not needed.",
     )
     assert [path for path in host.files() if path.endswith(("txt", "json"))] == ["var/lib/cachefleet/notes.txt"]
 

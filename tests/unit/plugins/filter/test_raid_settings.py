@@ -88,12 +88,12 @@ def test_invalid_controller_list_is_rejected(controllers, part):
 @pytest.mark.parametrize(
     ("controller", "sentence"),
     [
-        ({"volumes": "all"}, "volumes must be a list of dictionaries, not 'all'"),
-        ({"volumes": {"id": "all"}}, "volumes must be a list of dictionaries, not {'id': 'all'}"),
-        ({"volumes": [None]}, "volumes must be a list of dictionaries, not [None]"),
-        ({"volumes": [{"id": "all", "maxcache": "on"}]}, "maxcache must be a dictionary, not 'on'"),
-        ({"maxcache": "on"}, "maxcache must be a dictionary, not 'on'"),
-        ({"maxcache": {"cache_volumes": ["0,1"]}}, "cache_volumes must be a list of dictionaries, not ['0,1']"),
+        ({"volumes": "all"}, "volumes must be a list of dictionaries: for example volumes: [{id: 0, write: writethrough}]"),
+        ({"volumes": {"id": "all"}}, "volumes must be a list of dictionaries: for example volumes: [{id: 0, write: writethrough}]"),
+        ({"volumes": [None]}, "volumes must be a list of dictionaries: for example volumes: [{id: 0, write: writethrough}]"),
+        ({"volumes": [{"id": "all", "maxcache": "on"}]}, "maxcache must be a dictionary: for example maxcache: {read: true, write: writethrough}"),
+        ({"maxcache": "on"}, "maxcache must be a dictionary: for example maxcache: {flush_and_fetch_rate: 200}"),
+        ({"maxcache": {"cache_volumes": ["0,1"]}}, 'cache_volumes must be a list of dictionaries: for example cache_volumes: [{drives: ["0,1"]}]'),
     ],
 )
 def test_what_cannot_be_divided_is_one_sentence(controller, sentence):

@@ -51,7 +51,7 @@ def test_the_recommended_variant_becomes_variables_with_its_proof(tmp_path):
     assert path == str(tmp_path / "recommended/node1.yml")
     # A boot rule is written, as by default.
     assert yaml.safe_load(text) == {"drive_write_cache_drives": [{"device": "/dev/disk/by-id/a", "write_cache": "disabled"}]}
-    assert "# Use off: 1,420 durable random 4 KiB writes per second, 9.46 times as many as baseline (150) (ratio 9.27 to 9.66, at least 97 %" in text
+    assert "# Use off: 1,420 durable random 4 KiB writes per second, 9.46 times as many as baseline (150 IOPS) (ratio 9.27 to 9.66, at least 97 %" in text
 
 
 def test_what_an_earlier_end_recommended_is_removed_unless_it_was_edited(tmp_path):

@@ -33,7 +33,7 @@ def declaration(value: t.Any) -> str:
 
 
 #: The option of modules that take declarations.
-PROTECTED_DRIVES_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"protected_drives": {"type": "list", "elements": declaration, "default": []}}
+PROTECTED_DRIVES_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"protected_drives": {"type": "list", "elements": "raw", "default": []}}
 #: The same, with the virtual disks whose flushes reach media, of modules that read the layers under a device.
 DECLARATION_OPTIONS = {**PROTECTED_DRIVES_OPTION, "flushed_virtual_disks": {"type": "list", "elements": "str", "default": []}}
 
@@ -51,8 +51,13 @@ _DOCUMENTED = (
 )
 
 
-def checked_declarations(texts: t.Sequence[str]) -> t.Sequence[str]:
-    """:raises BadInput: for a pattern that fits nearly every drive, and for an empty text, which fits one whose serial number is not known."""
+def checked_declarations(values: t.Sequence[t.Any]) -> t.Sequence[str]:
+    """Declarations as texts.
+
+    :param values: as the user writes them, or as texts already.
+    :raises BadInput: for a pattern that fits nearly every drive, and for an empty text, which fits one whose serial number is not known.
+    """
+    texts = [declaration(value) for value in values]
     for number, text in enumerate(texts, 1):
         if text.startswith(_BY_MATCH):
             _check_match(text, number)

@@ -126,7 +126,7 @@ def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str
     :param flushed: the same of virtual disks of which a flush reaches media.
     :raises BadInput: for a pattern that fits nearly every drive.
     """
-    checked_declarations([*protected, *flushed])
+    protected, flushed = checked_declarations(protected), checked_declarations(flushed)
     devices = read_devices(runner, root) if devices is None else devices
     honest = [device for device in devices if device.virtual and is_declared(devices, device, flushed)]
     devices = devices.with_changed([dataclasses.replace(device, virtual=False) for device in honest])

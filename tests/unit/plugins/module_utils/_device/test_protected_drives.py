@@ -15,6 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import (
     PROTECTED_DRIVES_OPTION,
     checked_declarations,
+    declaration,
     declares,
     documented_protection,
     fits,
@@ -61,10 +62,10 @@ def test_documented_models(model, document):
 
 
 def declared(*entries: t.Any) -> list[str]:
-    """The option as a module gets it."""
+    """The option of a module, as texts."""
     validated = ArgumentSpecValidator(dict(PROTECTED_DRIVES_OPTION)).validate({"protected_drives": list(entries)})
     assert validated.error_messages == []
-    return list(validated.validated_parameters["protected_drives"])
+    return [declaration(one) for one in validated.validated_parameters["protected_drives"]]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def declared(*entries: t.Any) -> list[str]:
 )
 def test_a_declaration_by_match_is_for_drives_of_the_host_and_behind_a_controller(match: dict[str, t.Any], does: bool) -> None:
     texts = declared("unrelated", {"match": match})
-    assert checked_declarations(texts) == texts
+    assert checked_declarations(texts) == texts == checked_declarations(["unrelated", {"match": match}])
     device = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="sata", model="INTEL SSDSC2KB960G8", serial="BTYF1", rotational=False)
     assert is_declared(Devices([device]), device, texts) is does
     drive = Drive("0,1", model="INTEL SSDSC2KB960G8", serial="BTYF1", interface="sata", media="ssd", size=1 << 30)

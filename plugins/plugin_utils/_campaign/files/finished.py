@@ -16,6 +16,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import is_sha256, read_json, stored_state
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import repeat_folders
 
+#: Seconds since the epoch that every calendar has: the end of the year 9998.
+_LATEST = 253370764800.0
+
 
 @dataclass(frozen=True)
 class ExpectedMeasurement:
@@ -85,11 +88,13 @@ def unexplained(campaign: Path, host: str, keys: t.Iterable[CellKey]) -> list[Ce
 def measured_note(campaign: Path, host: str, variant: str, cells: t.Sequence[tuple[str, int]]) -> str:
     """That every cell of a plan, by name and repeat, was measured; empty if one is left."""
     stored = measured_as(campaign, host, variant)
-    if not all(cell in stored for cell in cells):
+    if not cells or not all(cell in stored for cell in cells):
         return ""
-    latest = max((campaign / host / variant).rglob(META_FILE), key=lambda path: path.stat().st_mtime).stat().st_mtime
+    ends = [read_json(CellKey(variant, *cell).below(campaign / host) / META_FILE).get("finished") for cell in cells]
+    times = [end for end in ends if isinstance(end, (int, float)) and 0 <= end < _LATEST]
+    when = f" at {datetime.datetime.fromtimestamp(max(times)).strftime('%Y-%m-%d %H:%M')}" if times else ""
     which = f"all {len(cells)} cells of variant {variant} were" if len(cells) > 1 else f"the cell of variant {variant} was"
     return (
-        f"{host}: {which} measured at {datetime.datetime.fromtimestamp(latest).strftime('%Y-%m-%d %H:%M')}, and only what would now be another measurement"
-        " is repeated: set another variant (fio_benchmark_variant), or fio_benchmark_replace=true."
+        f"{host}: {which} measured{when}, and only what would now be another measurement is repeated: set another variant (fio_benchmark_variant), or"
+        " fio_benchmark_replace=true."
     )

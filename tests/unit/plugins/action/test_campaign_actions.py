@@ -131,14 +131,14 @@ STEP = {"number": 0, "cells": [{"name": "randwrite-4k", "repeat": 1}]}
 
 @pytest.mark.parametrize("sha256", [None, "x", "0" * 64])
 def test_earlier_version_results_are_reported_before_remeasurement(folder, tmp_path, monkeypatch, sha256):
-    archive = pack(tmp_path / "a.tar", cell(measurement_sha256=sha256) if sha256 else cell())
+    archive = pack(tmp_path / "a.tar", cell(measurement_sha256=sha256, finished=1.0e9) if sha256 else cell())
     Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
     host = Host(campaign_action, monkeypatch)
     arguments = {"results": str(folder.parent), "name": CAMPAIGN, "variant": "before", "cells": [{"name": "randwrite-4k", "repeat": 1}], "steps": [STEP]}
     result = host.run(**arguments)
     if sha256 == "0" * 64:
         (printed,) = host.printed
-        assert printed.startswith("node1: the cell of variant before was measured at ")
+        assert printed.startswith("node1: the cell of variant before was measured at 2001-09-")
         assert result["steps"][0]["cells"][0]["done_as"] == sha256
         return
     assert result["steps"][0]["cells"][0]["done_as"] is None
@@ -389,20 +389,20 @@ def test_variant_that_was_measured_is_named_before_the_play_waits(tmp_path, monk
     host = Host(campaign_action, monkeypatch)
     opened(host, tmp_path)
     kept = tmp_path / "kept.tar"
-    pack(kept, cell(measurement_sha256="a" * 64))
+    pack(kept, cell(measurement_sha256="a" * 64, finished=1.1e9))
     campaign = tmp_path / "results" / CAMPAIGN
     receive(kept, campaign, "node1", store.expected_cells(campaign, "node1"))
     opened(host, tmp_path)
     assert host.printed == [], "a cell is left"
     kept.unlink()
-    pack(kept, cell("most", measurement_sha256="b" * 64))
+    pack(kept, cell("most", measurement_sha256="b" * 64, finished=1.0e9))
     receive(kept, campaign, "node1", store.expected_cells(campaign, "node1"))
     opened(host, tmp_path, replace=True)
     assert host.printed == []
     assert opened(host, tmp_path, check_mode=True)["measured"] and host.printed == [], "it is printed with the plan"
     opened(host, tmp_path)
     (printed,) = host.printed
-    assert printed.startswith("node1: all 2 cells of variant before were measured at 20")
+    assert printed.startswith("node1: all 2 cells of variant before were measured at 2004-11-")
     assert printed.endswith("set another variant (fio_benchmark_variant), or fio_benchmark_replace=true.")
 
 

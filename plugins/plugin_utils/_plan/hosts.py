@@ -123,11 +123,11 @@ def _read(host: str, result: t.Mapping[str, t.Any]) -> HostPlan:
         return HostPlan(host, "refused", "no plan was made for this host")
     if has_nothing(result):
         return HostPlan(host, "nothing")
-    failed, steps, pending, undetermined = bool(result.get("failed")), steps_of(result), tuple(_texts(result.get("pending"))), _reasons(result)
+    failed, steps, pending, undetermined = bool(result.get("failed")), steps_of(result), tuple(texts_of(result.get("pending"))), _reasons(result)
     changes = bool(steps or pending or undetermined)
     outcome = ("in_part" if changes else "refused") if failed else "changes" if changes else "unchanged"
     reason = failure_reason(result) if failed else ""
-    return HostPlan(host, outcome, reason, steps, pending, undetermined, tuple(_texts(result.get("warnings"))))
+    return HostPlan(host, outcome, reason, steps, pending, undetermined, tuple(texts_of(result.get("warnings"))))
 
 
 def has_nothing(result: t.Mapping[str, t.Any]) -> bool:
@@ -147,12 +147,13 @@ def steps_of(result: t.Mapping[str, t.Any]) -> tuple[PlannedStep, ...]:
 def _steps(value: t.Any) -> t.Iterator[PlannedStep]:
     for entry in value[:_MOST_STEPS] if isinstance(value, list) else ():
         if isinstance(entry, dict):
-            risks = tuple(risk for risk in _texts(entry.get("risks")) if risk in RISKS)
+            risks = tuple(risk for risk in texts_of(entry.get("risks")) if risk in RISKS)
             yield PlannedStep(plain(entry.get("layer") or "", 40), plain(entry.get("action") or "", _LONGEST), risks)
 
 
-def _texts(value: t.Any) -> list[str]:
-    return [plain(one, _LONGEST) for one in value[:_MOST_STEPS]] if isinstance(value, list) else []
+def texts_of(value: t.Any) -> list[str]:
+    """The texts in an answer of a host, which may be anything. ansible-core 2.19 keeps a warning as an object with its text in an event."""
+    return [plain(getattr(getattr(one, "event", None), "msg", one), _LONGEST) for one in value[:_MOST_STEPS]] if isinstance(value, list) else []
 
 
 def _reasons(result: t.Mapping[str, t.Any]) -> tuple[tuple[str, str], ...]:

@@ -5,13 +5,23 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import Group, HostPlan, PlannedStep, alike, groups_of, has_nothing, steps_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import (
+    Group,
+    HostPlan,
+    PlannedStep,
+    alike,
+    groups_of,
+    has_nothing,
+    steps_of,
+    texts_of,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import NAMED, NARROWEST, Predicates, counted_outcomes, screenful, within, wrapped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
@@ -30,6 +40,7 @@ _STEPS: t.Mapping[bool, Predicates] = {
     False: {"changes": ("was changed", "were changed"), "in_part": ("was changed in part", "were changed in part")},
     True: {"changes": ("would change", "would change"), "in_part": ("would change in part", "would change in part")},
 }
+_MOST_WARNINGS = 20
 _LATER = "A task after the planning of its layers failed, or the host could not be reached any more: see its message above."
 
 
@@ -39,12 +50,14 @@ class HostRun:
     describes a layer of the host.
     :param reason: of a failure, else empty.
     :param changes: its steps, if it has any.
+    :param warnings: what it warned of.
     """
 
     host: str
     outcome: str
     reason: str = ""
     changes: HostPlan | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +78,9 @@ def read_runs(results: t.Mapping[str, t.Any], active: t.Collection[str], *, chec
     :param active: hosts without a failure so far.
     """
     hosts = sorted(results, key=natural)
-    return [_read(host, results[host] if isinstance(results[host], dict) else {}, is_active=host in active, check_mode=check_mode) for host in hosts]
+    answers = {host: results[host] if isinstance(results[host], dict) else {} for host in hosts}
+    runs = [_read(host, answer, is_active=host in active, check_mode=check_mode) for host, answer in answers.items()]
+    return [replace(run, warnings=tuple(texts_of(answer.get("warnings")))) for run, answer in zip(runs, answers.values())]
 
 
 def _read(host: str, result: t.Mapping[str, t.Any], *, is_active: bool, check_mode: bool) -> HostRun:
@@ -136,4 +151,18 @@ def as_text(
         names = f"{counted(len(one.hosts), 'host')} {_PREDICATES[one.outcome][1]}: {listed(list(one.hosts), NAMED)}"
         title = names if several else f"{one.hosts[0]} {_PREDICATES[one.outcome][0]}"
         blocks.append("\n".join([wrapped(title, wide, "", "    "), wrapped(one.reason, wide, "  ", "  ")]))
-    return "\n\n".join([*blocks, *screenful(changes_of(runs), wide, _STEPS[check_mode])])
+    warnings = [wrapped(line, wide, "  ", "    ") for line in _warned(runs)]
+    warned = ["\n".join(["Warnings:", *warnings])] if warnings else []
+    return "\n\n".join([*blocks, *screenful(changes_of(runs), wide, _STEPS[check_mode]), *warned])
+
+
+def _warned(runs: t.Iterable[HostRun]) -> list[str]:
+    """Each warning once, with its hosts: Ansible prints it without them. What names its host, as those of Ansible do, is left out."""
+    found: dict[str, list[str]] = {}
+    for one in runs:
+        for text in dict.fromkeys(one.warnings):
+            if not re.search(rf"(?<![\w.-]){re.escape(one.host)}(?![\w.-])", text):
+                found.setdefault(text, []).append(one.host)
+    lines = [f"{listed(hosts, NAMED)}: {text}" for text, hosts in found.items()]
+    more = len(lines) - _MOST_WARNINGS
+    return [*lines[:_MOST_WARNINGS], *([f"and {counted(more, 'more warning')}, which are above."] if more > 0 else [])]

@@ -164,3 +164,17 @@ def test_the_action_prints_and_does_not_fail(registered):
     assert ("failed" in result, result["changed"]) == (False, False)
     assert (result["outcomes"]["node1"], result["outcomes"]["node4"], len(result["failures"])) == ("changed", "unreachable", 2)
     assert result["text"] in "".join(printed)
+
+
+def test_warnings_are_printed_once_with_their_hosts():
+    unmatched = "drive_write_cache_drives: the match of entry 1 matches no device of this host."
+    results = {f"node{number}": {"changed": False, "warnings": [unmatched, f"Host 'node{number}' is using the discovered Python"]} for number in (1, 2)}
+    results["a"] = {"changed": False, "warnings": [types.SimpleNamespace(event=types.SimpleNamespace(msg=unmatched))]}
+    results["node3"] = {"changed": True, "warnings": ["Another.", 5]}
+    text = as_text(runs_of(results, list(results)), [], 200)
+    assert text.endswith(f"\n\nWarnings:\n  a, node1 and node2: {unmatched}\n  node3: Another.\n  node3: 5")
+    assert "discovered" not in text
+    many = {"node1": {"changed": False, "warnings": [f"Warning {number}." for number in range(30)]}}
+    assert as_text(runs_of(many, list(many)), [], 200).splitlines()[-1] == "  and 10 more warnings, which are above."
+    for wrong in (5, "text", {"a": 1}):
+        assert "Warnings" not in as_text(runs_of({"node1": {"changed": False, "warnings": wrong}}, ["node1"]), [], 200)

@@ -14,11 +14,10 @@ import fnmatch
 import json
 import typing as t
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_str
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import MATCH_OPTIONS, Match, Traits, read_match, traits_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import Match, Traits, checked_match, read_match, traits_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
@@ -39,6 +38,8 @@ DECLARATION_OPTIONS = {**PROTECTED_DRIVES_OPTION, "flushed_virtual_disks": {"typ
 
 #: A pattern with fewer letters and digits than this would fit unrelated drives.
 _FEWEST = 4
+#: 0x, a digit and six for the vendor (NAA IEEE Registered) fit all of its drives.
+_FEWEST_OF_WWN = 11
 
 #: Model → the document of the vendor that lists "enhanced power-loss data protection" as a feature. Only what was read there.
 _DOCUMENTED = (
@@ -77,18 +78,18 @@ def _check_match(text: str, number: int) -> None:
     label = f"Entry {number} of the declared drives (storage_protected_drives)"
     if not isinstance(fields, t.Mapping):
         raise BadInput(f"{label} must be a text, or a dictionary with match alone, such as {{match: {{model: 'INTEL SSDSC2*'}}}}.", item=text)
-    wrong = ArgumentSpecValidator(dict(MATCH_OPTIONS)).validate(dict(fields)).error_messages
-    if wrong:
-        raise BadInput(f"{label}: match: {'; '.join(wrong)}.", item=text)
-    match = _match_of(text)
-    patterns = (*match.model, *match.serial, *match.wwn)
-    if not patterns or any(sum(char.isalnum() for char in pattern) < _FEWEST for pattern in patterns):
-        raise BadInput(f"{label} would declare nearly every drive: match needs a model, serial or wwn with at least {_FEWEST} letters or digits.", item=text)
+    match = read_match(checked_match(fields, label), number)
+    patterns = {**dict.fromkeys((*match.model, *match.serial), _FEWEST), **dict.fromkeys(match.wwn, _FEWEST_OF_WWN)}
+    if not patterns or any(sum(char.isalnum() for char in pattern) < fewest for pattern, fewest in patterns.items()):
+        raise BadInput(
+            f"{label} would declare nearly every drive: match needs a model or serial with at least {_FEWEST} letters or digits, or a wwn with"
+            f" {_FEWEST_OF_WWN}.",
+            item=text,
+        )
 
 
 def _match_of(text: str) -> Match:
-    found = ArgumentSpecValidator(dict(MATCH_OPTIONS)).validate(json.loads(text[len(_BY_MATCH) :])["match"])
-    return read_match(found.validated_parameters, 0)
+    return read_match(checked_match(json.loads(text[len(_BY_MATCH) :])["match"], text), 0)
 
 
 def _matches(texts: t.Iterable[str], traits: Traits) -> bool:

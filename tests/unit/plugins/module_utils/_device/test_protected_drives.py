@@ -76,7 +76,7 @@ def declared(*entries: t.Any) -> list[str]:
         ({"model": "INTEL SSDSC2*", "transport": "nvme"}, False),
         ({"model": "INTEL SSDSC2*", "size_max": "1k"}, False),
         ({"serial": "BTYF*"}, True),
-        ({"wwn": "0x5000*"}, False),
+        ({"wwn": "0x5000c500a1b2*"}, False),
     ],
 )
 def test_a_declaration_by_match_is_for_drives_of_the_host_and_behind_a_controller(match: dict[str, t.Any], does: bool) -> None:
@@ -96,13 +96,14 @@ def test_a_declaration_by_match_is_for_drives_of_the_host_and_behind_a_controlle
     ("entry", "words"),
     [
         ({"match": {"transport": "sata"}}, "Entry 2 of the declared drives .storage_protected_drives. would declare nearly every drive"),
+        ({"match": {"wwn": "0x5000c5*"}}, "would declare nearly every drive"),
         ({"match": {"model": "*SSD*"}}, "would declare nearly every drive"),
         ({"match": {"model": "INTEL*"}, "allow_data_loss": True}, "must be a text, or a dictionary with match alone"),
         ({"match": "INTEL*"}, "must be a text, or a dictionary with match alone"),
         ({"model": "INTEL*"}, "must be a text, or a dictionary with match alone"),
         ("match: INTEL*", "must be a text, or a dictionary with match alone"),
         ("match: [1]", "must be a text, or a dictionary with match alone"),
-        ({"match": {"modell": "INTEL*"}}, "Entry 2 .*match: modell"),
+        ({"match": {"modell": "INTEL*"}}, "Entry 2 .*match: there is no key modell: did you mean model"),
     ],
 )
 def test_a_wrong_declaration_by_match_is_refused_with_its_number(entry: dict[str, t.Any], words: str) -> None:

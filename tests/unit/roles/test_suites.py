@@ -246,7 +246,7 @@ def test_target_options_match_the_filter():
     for_the_host = {"device": "/dev/x", "allow_data_loss": True, "identity": "x", "size": "1g"}
     for_the_plan = {"name": "x", "capacity": "1g", "write_rate": "1g", "write_iops": 1000, "endurance": "150TB", "allow_purge": True, "purge_method": "auto"}
     documented = set(options()["fio_benchmark_targets"]["options"])
-    assert documented <= {*for_the_host, *for_the_plan, "file", "directory"}
+    assert documented <= {*for_the_host, *for_the_plan, "file", "directory", "match"}
     every = {name: value for name, value in {**for_the_host, **for_the_plan}.items() if name in documented}
     assert plan("quick", every).runs[0].target.given == for_the_host
 

@@ -33,9 +33,21 @@ CACHES = {
     "dm_cache of kind writecache": {"origin": "/dev/vg0/spare", "size": "96M", "kind": "writecache", "allow_unmirrored_writeback": True},
     "bcache": {"origin": "/dev/vg0/plain", "mode": "writeback", "allow_unmirrored_writeback": True},
 }
-#: What others write all the time: systemd, udev, LVM's copies of its metadata, apt, this machine's simulators and what the test itself keeps there.
+#: What others write all the time: systemd, udev, LVM's copies of its metadata, apt, this rack's image and simulators, and what the test itself keeps.
 OTHERS = (
-    *("/run/udev", "/run/systemd", "/run/log", "/run/lock/lvm", "/run/lvm", "/run/user", "/run/blkid", "/run/dmeventd-client", "/run/initctl", "/run/utmp"),
+    *(
+        "/run/udev",
+        "/run/systemd",
+        "/run/log",
+        "/run/lock/lvm",
+        "/run/lvm",
+        "/run/user",
+        "/run/rack-bytecode",
+        "/run/blkid",
+        "/run/dmeventd-client",
+        "/run/initctl",
+        "/run/utmp",
+    ),
     *("/etc/lvm/archive", "/etc/lvm/backup", "/etc/adjtime", "/var/lib/systemd", "/var/lib/apt", "/var/lib/dpkg", "/var/lib/private"),
     *("/var/lib/cachefleet-ground", "/var/lib/cachefleet-simulators", "/var/lib/chrony", "/var/lib/dbus", "/var/lib/logrotate"),
 )
@@ -110,7 +122,7 @@ def case(kind, chance, folder):
     site_kills.ground("reset")
     site_kills.on_machine(drawn(chance))
     shutil.rmtree(folder.parent, ignore_errors=True)
-    before, files = describe(folder), snapshot()
+    files, before = snapshot(), describe(folder)
     (folder / "hosts.yml").write_text((site_kills.TOP / "tests/rack/site/hosts.yml").read_text())
     cache = {"name": "data", "type": kind.split()[0], "cache_devices": [SSD], **CACHES[kind]}
     absent = {"name": "data", "type": cache["type"], "origin": cache["origin"], "state": "absent"}

@@ -21,6 +21,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import co
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import CellFlows, FlowKey
+
 #: What can distinguish hosts.
 FACTS = ("controller", "drives", "drive_firmware", "kernel", "fio")
 
@@ -167,6 +169,7 @@ class Rows:
     :param aggregates: what hosts, and targets of a host, did together.
     :param charts: what is drawn over time.
     :param disproved: hosts on which a power-loss test has lost writes that the verdict of their stack says are kept.
+    :param flows: of each repeat that has any, what passed its devices and caches.
     """
 
     campaign: str
@@ -178,6 +181,7 @@ class Rows:
     classes: tuple[tuple[str, ...], ...] = ()
     added: dict[tuple[t.Any, ...], AddedHistogram] = field(default_factory=dict)
     disproved: frozenset[str] = frozenset()
+    flows: t.Mapping[FlowKey, CellFlows] = field(default_factory=dict)
 
     @functools.cached_property
     def hosts(self) -> list[str]:

@@ -25,6 +25,9 @@ class Limit(t.NamedTuple):
     name: str
     text: str
 
+    def __str__(self) -> str:
+        return ": ".join(filter(None, self))
+
 
 @dataclass(frozen=True)
 class Result:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import random
 import re
 
@@ -55,8 +56,8 @@ def test_the_demo_says_why_and_how_long_it_lasts():
     assert said.startswith("Use writeback-disk_off: 835 durable random 4 KiB writes per second, 5.37 times as many as bare-disk_on (156 IOPS) (ratio ")
     assert (
         ", because no flush reaches the slow disk sda (bare-disk_on sends it 92.5 per second; in writeback-disk_on, with its write cache on, each flush "
-        "reaches it: 117 per second, 88.5 % busy). This is a burst: at this rate the cache (1 GB) is full after 2 min if the working set is larger (it was 256 MB), "
-        "then about 156 IOPS, the rate of the origin (bare-disk_on); the cell of 2 s is too short to show it. Noisy"
+        "reaches it: 117 per second, 88.5 % busy). This is a burst: at this rate the cache (1 GB) is full after 2 min if the working set is larger (it was "
+        "256 MB), then about 156 IOPS, the rate of the origin (bare-disk_on); the cell of 2 s is too short to show it. Noisy"
     ) in said
 
 
@@ -247,7 +248,12 @@ def test_reasons_have_their_figures():
     assert because("shorter waits") == "a write takes 800 µs at sda in place of 6 ms"
 
 
-def test_every_rule_has_a_planted_test_and_a_source():
+def test_every_rule_has_a_planted_test_a_source_and_a_line_in_the_documentation():
+    page = (pathlib.Path(__file__).resolve().parents[6] / "docs/report.md").read_text().partition("## Causes")[2].partition("\n## ")[0]
+    tables = [re.findall(r"^\| ([^|]+?) \|", text, re.MULTILINE) for text in page.split("| reason |")]
+    assert [[name for name in names if name not in ("limit", "---", "what the flows show")] for names in tables] == [
+        [one.name for one in rules] for rules in (causes.LIMITS, causes.REASONS)
+    ]
     assert {one.name for one in causes.REASONS} == {name.partition(" of ")[0] for name in REASONS}
     assert {one.name for one in causes.LIMITS} == {name.partition(" of ")[0].partition(" by ")[0] for name in LIMITS}
     assert all(one.source for one in (*causes.REASONS, *causes.LIMITS))

@@ -221,9 +221,7 @@ def _rate(r: Repeat) -> Figures:
 def _cpu(r: Repeat) -> Figures:
     if not r.one.cpu_bound or (r.top is not None and r.top.share >= 0.5):
         return None
-    fio = sum(known((r.one.cpu_usr, r.one.cpu_sys)))
-    is_fio = fio >= (r.one.host_busy or 0.0)
-    return {"what": f"fio uses {amount(fio)} of a CPU" if is_fio else f"all CPUs of the host are {amount(r.one.host_busy)} busy"}
+    return {"fio": amount(sum(known((r.one.cpu_usr, r.one.cpu_sys)))), "busy": amount(r.one.host_busy)}
 
 
 def _network(r: Repeat) -> Figures:
@@ -277,15 +275,15 @@ def _load(r: Repeat) -> Figures:
     """One I/O in flight that a device without seeks works on, or I/Os in flight of which devices have few."""
     if r.top is None:
         return None
-    jobs, parts = _jobs(r.one), Counter(part.kind for part in r.parts)
+    jobs, needed = _jobs(r.one), {READS, WRITES, *([FLUSHES] if r.one.synced else [])}
     is_latent = r.in_flight <= 1.1 and jobs == 1 and r.top.kind != FLUSHES and all(one.rotational is False for one in r.top.devices)
-    is_known = parts[READS] == parts[WRITES] == len({(r.roles.get(one.device, ""), one.kind) for one in media_of(r.flows)})
+    is_known = all({part.kind for part in r.parts if one in part.devices} >= needed for one in media_of(r.flows))
     return {"depth": figure(jobs or r.in_flight), "time": latency(r.time * 1e6)} if is_latent or (is_known and not r.top_is()) else None
 
 
 LIMITS: tuple[Rule, ...] = (
     Rule("rate asked", "the job asks for {limit} and gets it", "fio: HOWTO, rate and rate_iops", _rate),
-    Rule("CPU", "{what}", "fio: HOWTO, usr_cpu and sys_cpu; kernel: /proc/stat", _cpu),
+    Rule("CPU", "a thread of fio uses {fio} of a CPU, the host {busy} of all", "fio: HOWTO, usr_cpu and sys_cpu; kernel: /proc/stat", _cpu),
     Rule("network", "{one} takes {p.each} at {p.where} and {below} behind it ({sent} MB/s)", "measured: cache-layers.md, section 7", _network),
     Rule("writing back", "{p.where} writes back what was dirty before{dirty}: {p.what}", _CACHE, _writing_back),
     Rule("dirty threshold", "{dirty} of {size} dirty in the cache: writes wait for {p.where} ({p.what})", _CACHE, _threshold),
@@ -339,14 +337,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Change:
-    """One kind of requests at one place that takes less of the time of an I/O, of the repeats of both variants.
-
-    :param per_io: requests by those of the application. :param weight: share of the time that was saved.
-    """
+    """One kind of requests at one place that takes less of the time of an I/O, in the repeats of both variants."""
 
     old: tuple[tuple[Repeat, Part], ...]
     new: tuple[tuple[Repeat, Part], ...]
-    weight: float
 
     @property
     def kind(self) -> str:
@@ -361,13 +355,12 @@ class Change:
         return self.old[0][1].where
 
     @property
-    def rates(self) -> tuple[str, str]:
-        return tuple(figure(median(part.rate for _r, part in side)) for side in (self.old, self.new))
+    def before(self) -> str:
+        return figure(median(part.rate for _r, part in self.old))
 
     @property
-    def rates_text(self) -> str:
-        old, new = self.rates
-        return f"({self.where} gets {new} per second in place of {old})"
+    def rates(self) -> str:
+        return f"({self.where} gets {figure(median(part.rate for _r, part in self.new))} per second in place of {self.before})"
 
     def falls(self, value: t.Callable[[Repeat, Part], float]) -> tuple[float, float] | None:
         """The middle of a value before and after, where it is less by more than its noise."""
@@ -382,18 +375,18 @@ class Change:
         return self.kind in kinds and self.per_io[1] <= self.per_io[0] / 2
 
 
-def _changes(pair: Pair) -> t.Iterator[Change]:
-    """The largest first."""
+def _changes(pair: Pair) -> list[Change]:
+    """Those that explain much of the time that is saved, the largest first."""
     sides = [pair.repeats[name] for name in (pair.base, pair.name)]
     before, after = (median(r.time for r in side) or 0.0 for side in sides)
     seen = [[{(part.names, part.kind): (r, part) for part in r.parts} for r in side] for side in sides]
     found = []
     for key in seen[0][0]:
-        old, new = (tuple(one[key] for one in side if key in one) for side in seen)
-        costs = Change(old, new, 0.0).falls(lambda r, part: r.time * part.share) if min(len(old), len(new)) >= _FEWEST else None
-        if costs and before > after and costs[0] - costs[1] >= _ENOUGH * (before - after):
-            found.append(Change(old, new, (costs[0] - costs[1]) / (before - after)))
-    return iter(sorted(found, key=lambda one: -one.weight))
+        change = Change(*(tuple(one[key] for one in side if key in one) for side in seen))
+        costs = change.falls(lambda r, part: r.time * part.share) if min(len(change.old), len(change.new)) >= _FEWEST else None
+        if costs and costs[0] - costs[1] >= _ENOUGH * (before - after) > 0:
+            found.append((costs[1] - costs[0], change))
+    return [change for _saved, change in sorted(found, key=lambda one: one[0])]
 
 
 def _fall(old: t.Sequence[float], new: t.Sequence[float]) -> tuple[float, float] | None:
@@ -408,7 +401,7 @@ def _no_flush(pair: Pair, c: Change) -> Figures:
 
 def _contrast(pair: Pair, c: Change) -> str:
     """What the place gets in the baseline, and in another variant with the same caches."""
-    text = f"{pair.base} sends it {c.rates[0]} per second"
+    text = f"{pair.base} sends it {c.before} per second"
     names, modes = c.old[0][1].names, [one.mode for one in pair.repeats[pair.name][0].flows.caches]
     for name, repeats in pair.repeats.items():
         parts = [part for r in repeats for part in r.parts if part.kind == FLUSHES]
@@ -455,9 +448,9 @@ def _fewer(_pair: Pair, c: Change) -> Figures:
 
 REASONS: tuple[Rule, ...] = (
     Rule("no flush", "no flush reaches {c.where} ({contrast})", _FLUSH, _no_flush),
-    Rule("less bypass", "{new} of the {c.kind} bypass the cache in place of {old} {c.rates_text}", _CACHE, _less_bypass),
-    Rule("hits", "{hit} of the reads hit the cache {c.rates_text}", _CACHE, _hits),
-    Rule("deferred writes", "writes wait for the cache only and are written back later {c.rates_text}", _CACHE, _deferred),
+    Rule("less bypass", "{new} of the {c.kind} bypass the cache in place of {old} {c.rates}", _CACHE, _less_bypass),
+    Rule("hits", "{hit} of the reads hit the cache {c.rates}", _CACHE, _hits),
+    Rule("deferred writes", "writes wait for the cache only and are written back later {c.rates}", _CACHE, _deferred),
     Rule("larger requests", "{c.where} gets requests of {new} in place of {old}", "measured: field-cases.md, case C", _larger),
     Rule("fewer requests", "{c.where} gets {new} {c.kind} per I/O in place of {old}", _STAT, _fewer),
     Rule("shorter waits", "{c.one} takes {new} at {c.where} in place of {old}", _STAT, _faster),
@@ -480,24 +473,18 @@ def reasons_of(pair: Pair) -> dict[str, str]:
 
 def burst_of(repeats: t.Sequence[Repeat], then: str) -> str:
     """A sentence on a write-back cache that fills while it is measured; empty where none does. :param then: the rate once it is full."""
-    written = [(one, _seconds(r.one)) for r in repeats for one in r.writeback]
-    seen = [(one, one.dirty_end - one.dirty_start, seconds) for one, seconds in written if None not in (one.dirty_end, one.dirty_start) and seconds]
-    if not written or (seen and sum(grown > 0 for _one, grown, _seconds in seen) * 2 <= len(seen)):
+    caches = [(one, (r.one.runtime_ms or 0) / 1000) for r in repeats for one in r.writeback]
+    rates = [(one.dirty_end - one.dirty_start) / seconds for one, seconds in caches if None not in (one.dirty_start, one.dirty_end) and seconds]
+    if not caches or (rates and sum(rate > 0 for rate in rates) * 2 <= len(rates)):
         return ""
-    room = median(None if (full := _room(one)) is None else max(full - one.dirty_start, 0.0) for one, _grown, _seconds in seen)
-    net = median(grown / seconds for _one, grown, seconds in seen)
+    room = median(full - (one.dirty_start or 0) for one, _seconds in caches if (full := _room(one)) is not None)
+    net, (cache, seconds), used = median(rates), caches[0], repeats[0].one.target_size
     if room is None or not net or net < 0:
-        why = "the size of the cache is not" if seen and room is None else "how fast the cache fills was not recorded"
-        return f"This may be a burst: how long it lasts is not known, because {why}."
-    cache, used, measured = written[0][0].size, repeats[0].one.target_size, max(seconds for _one, _grown, seconds in seen)
-    larger = f" if the working set is larger (it was {size(used)})" if used and cache and used <= cache else ""
-    shown = "is too short to show it" if room / net > measured else "contains it"
-    lasts = f"at this rate the cache ({size(cache)}) is full after {estimate(room / net)}{larger}, then {then}"
-    return f"This is a burst: {lasts}; the cell of {estimate(measured)} {shown}."
-
-
-def _seconds(one: Measurement) -> float | None:
-    return one.runtime_ms / 1000 if one.runtime_ms else one.io_end - one.io_start if one.io_end and one.io_start else None
+        return "This may be a burst: how long it lasts is not known, because the size of the cache or the rate at which it fills is not."
+    lasts = max(room, 0.0) / net
+    larger = f" if the working set is larger (it was {size(used)})" if used and used <= (cache.size or 0) else ""
+    shown = f"the cell of {estimate(seconds)} {'is too short to show it' if lasts > seconds else 'contains it'}"
+    return f"This is a burst: at this rate the cache ({size(cache.size)}) is full after {estimate(lasts)}{larger}, then {then}; {shown}."
 
 
 class Observed:
@@ -574,13 +561,11 @@ def _then(workload: WorkloadAnswer, seen: t.Sequence[Repeat]) -> str:
 
 
 def roles_of(flows: t.Sequence[CellFlows]) -> dict[str, str]:
-    """Which disks are those of a cache: as the cache names them, else those that variants without a cache do not have, else those without seeks."""
-    disks = {one.device: one.rotational for each in flows for one in media_of(each)}
+    """Which disks are those of a cache: as the cache names them, else those that variants without a cache do not have."""
+    disks = {one.device for each in flows for one in media_of(each)}
     caches = [cache for each in flows for cache in each.caches]
     bare = {one.device for each in flows if not each.caches for one in media_of(each)}
-    solid = {name for name, rotational in disks.items() if rotational is False}
-    named = {name for cache in caches for name in cache.fast} & disks.keys()
-    fast = named or (disks.keys() - bare if bare else set()) or (solid if solid != disks.keys() else set())
+    fast = {name for cache in caches for name in cache.fast} & disks or (disks - bare if bare else set())
     return {name: "fast" if name in fast else "slow" for name in disks} if caches and fast else {}
 
 

@@ -5,7 +5,7 @@
 
 The file is JSON: ``{"schema": 1, "entries": [...]}``. An entry has ``models``, ``controller``, ``workload``, ``campaign``, ``campaign_id`` and
 ``results_sha256``, the ``baseline`` with its ``value`` and ``unit``, and ``best``: the variant that is shown to be better, with its ``settings`` without
-the devices of one host, ``value``, ``ratio`` and its interval, or ``null``. A campaign is in it once.
+the devices of one host, ``value``, ``ratio`` and its interval, the reason, or ``null``. A campaign is in it once.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def entries_of(answer: Answer, states: t.Sequence[HostState], source: Source) ->
                 **source._asdict(),
                 "hosts": len(one.host_class.hosts),
                 "baseline": {"value": base.value, "unit": one.question.metric},
-                "best": None if best is None else _best(best, [by_host[host] for host in one.host_class.hosts if host in by_host]),
+                "best": None if best is None else _best(one, best, [by_host[host] for host in one.host_class.hosts if host in by_host]),
             }
         )
     return found
 
 
-def _best(result: Result, states: t.Sequence[HostState]) -> Entry:
+def _best(one: WorkloadAnswer, result: Result, states: t.Sequence[HostState]) -> Entry:
     comparison = result.comparison
     interval = comparison.interval if comparison is not None else None
     known = states[0].variables.get(result.variant, {}) if states else {}
@@ -97,6 +97,8 @@ def _best(result: Result, states: t.Sequence[HostState]) -> Entry:
         "confidence": None if interval is None else interval.confidence,
         "repeats": result.repeats,
         "after_a_power_failure": result.acknowledged,
+        "because": one.because,
+        "burst": one.burst,
     }
 
 
@@ -172,4 +174,6 @@ def _citation(entry: Entry, *, higher_is_better: bool) -> str:
     if not isinstance(best, dict) or gain <= 1:
         return f"{where} has shown nothing to be better than its baseline in {workload}."
     settings = plain(json.dumps(best.get("settings", {}), sort_keys=True), 400)
-    return f"{where} has shown {plain(best.get('variant'), 80)} to be better than its baseline by a factor of {figure(gain)} in {workload}: {settings}."
+    why, burst = (f"{before}{plain(best[name], 400)}" if best.get(name) else "" for name, before in (("because", ", because "), ("burst", " ")))
+    shown = f"{plain(best.get('variant'), 80)} to be better than its baseline by a factor of {figure(gain)} in {workload}"
+    return f"{where} has shown {shown}{why}: {settings}.{burst}"

@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import recommend
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.recommend import recommendations, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
+from ansible_collections.cachefleet.storage.tests.unit.support import planted_flows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
 
 SLOW, FAST = (149, 150, 148, 151), (1420, 1400, 1430, 1410)
@@ -52,6 +53,15 @@ def test_the_recommended_variant_becomes_variables_with_its_proof(tmp_path):
     # A boot rule is written, as by default.
     assert yaml.safe_load(text) == {"drive_write_cache_drives": [{"device": "/dev/disk/by-id/a", "write_cache": "disabled"}]}
     assert "# Use off: 1,420 durable random 4 KiB writes per second, 9.46 times as many as baseline (150 IOPS) (ratio 9.27 to 9.66, at least 97 %" in text
+
+
+def test_the_file_says_why_and_how_long_it_lasts():
+    rows = planted_flows.demo()
+    variables = {name: {"block_cache_caches": [{"name": "images", "mode": name}]} for name in rows.variants}
+    [text] = recommendations(answer_of(rows, rows.points()), [HostState("node1", "", "", {}, {}, variables)], "night").values()
+    said = " ".join(line[2:] for line in text.splitlines() if line.startswith("# "))
+    assert ", because no flush reaches the slow disk sda (bare-disk_on sends it 92.5 per second" in said
+    assert "This is a burst: at this rate the cache (1 GB) is full after 2 min" in said
 
 
 def test_what_an_earlier_end_recommended_is_removed_unless_it_was_edited(tmp_path):

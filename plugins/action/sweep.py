@@ -17,6 +17,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.cachefleet.storage.plugins.action.benchmark_plan import included_suites
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
@@ -29,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.journal import checked, described
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import (
     Found,
+    HostSweep,
     devices_of,
     draining,
     host_sweep,
@@ -37,6 +39,14 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import within
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.planning import steps_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import MOST_REPEATS, Design, design_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.targets import (
+    Refusal,
+    caches_of,
+    not_tried_again,
+    orders_of,
+    reason_of,
+    refusals_in,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
     CACHES,
     LAYER_VARIABLES,
@@ -82,6 +92,9 @@ SET_BY_SWEEP = (
 
 #: Seconds in which the pace of a cache is measured, and seconds between two such measurements.
 _DRAIN_SAMPLE, _DRAIN_PAUSE = 3, 2
+
+#: How ``fio_runner`` fails if its guard refuses a target.
+_BY_GUARD = ("refused", "device_missing")
 
 
 class _HostFailed(Exception):
@@ -172,6 +185,9 @@ class ActionModule(StorageAction):
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             continuation.require_unchanged(known, description, planned)
             continuation.require_same_variants(known, planned)
+        if not journal:
+            # Of a host in a sweep, its targets may be part of what a variant has made.
+            planned = self._measurable(planned, variants, options, host, variables)
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
             continuation.require_same_looks(known, design)
@@ -196,7 +212,7 @@ class ActionModule(StorageAction):
         state.variables = {**state.variables, **planned.variables}
         state.measures = {**state.measures, **measures}
         state.refused, state.order, state.left_out = dict(planned.refused), [step.key for step in steps], [step.key for step in left_out]
-        state.repeats, state.most_repeats = design.first, design.last
+        state.repeats, state.most_repeats, state.skipped = design.first, design.last, {}
         # A host without a journal is in no sweep any more, whichever controller has restored it.
         due = [step for step in kept if step.variant not in state.closed]
         state.restored, state.problem = not journal and not due, ""
@@ -224,6 +240,30 @@ class ActionModule(StorageAction):
             "refused": dict(planned.refused),
         }
 
+    def _measurable(self, planned: HostSweep, variants: t.Sequence[Variant], options: Results, host: str, variables: t.Mapping[str, t.Any]) -> HostSweep:
+        """Without the variants whose targets the guard refuses, whatever is applied before.
+
+        :raises Refused: if none is left.
+        """
+        refused: dict[str, str] = {}
+        possible = [one for one in variants if one.name in planned.variables]
+        for names, steps in orders_of(options["measurement"], possible):
+            refusals = self._examined(options, steps, planned.variables.values(), host, variables)
+            refused.update(dict.fromkeys(names, reason) if (reason := reason_of(one for one in refusals if one.lasting)) else {})
+        if refused and len(refused) == len(planned.variables):
+            raise Refused(f"{' '.join(dict.fromkeys(refused.values()))} Nothing was changed.", item=host)
+        left = {name: one for name, one in planned.variables.items() if name not in refused}
+        return HostSweep(left, {**planned.refused, **refused}, planned.restore)
+
+    def _examined(
+        self, options: Results, steps: t.Sequence[Results], of_variants: t.Iterable[Results], host: str, variables: t.Mapping[str, t.Any]
+    ) -> list[Refusal]:
+        """What the guard refuses of the targets of some steps."""
+        if not steps:
+            return []
+        given = {"campaign": Path(options["path"]).name or "sweep", "host": host, "spool": options["spool"], "steps": steps}
+        return refusals_in(self._ask("fio_runner", variables, state="examined", caches=caches_of(of_variants), **given))
+
     def _show(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         more = [f"  refused: {name}: {reason}" for name, reason in options["refused"].items()]
         self._print("\n".join(["", text.joined_plans(options["texts"]) or options["text"], *more]))
@@ -244,13 +284,25 @@ class ActionModule(StorageAction):
         ended = states.FAILED if reason and options["state"] == states.DONE else options["state"]
         if ended == states.FAILED and is_refusal(options["outcome"]):
             ended = states.REFUSED
+        skipped = self._skipped(options, state, reason, variables) if ended == states.FAILED and options["error"] in _BY_GUARD else {}
+        state.skipped.update(skipped)
         state.note(key, ended, reason, options["seconds"], drain)
         states.save(campaign, state)
         if drain and (warning := drain_text(drain)):
             self._print(f"{host}: {key} is measured, and {warning}.")
         if options["state"] != states.MEASURING:
             self._print(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
-        return {"changed": True, "refused": {options["variant"]: reason} if ended == states.REFUSED else {}}
+        if skipped:
+            self._print("\n".join(text.skipped_text(skipped)))
+        return {"changed": True, "refused": {options["variant"]: reason} if ended == states.REFUSED else skipped}
+
+    def _skipped(self, options: Results, state: states.HostState, reason: str, variables: t.Mapping[str, t.Any]) -> dict[str, str]:
+        """The variants that are not tried again after the guard has refused a target, with the reason."""
+        try:
+            refusals = self._examined(options, options["steps"], state.variables.values(), state.host, variables)
+        except _HostFailed:
+            return {}
+        return dict.fromkeys(not_tried_again(options["variant"], options["targets"], refusals), plain(reason, 500))
 
     def _drain(self, seconds: int, variables: t.Mapping[str, t.Any]) -> Results:
         """Wait until the caches write nothing back: what was written before must not be written back while a step is measured. Some keep a part dirty."""

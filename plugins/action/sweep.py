@@ -49,6 +49,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
     CACHES,
+    CONTROLLERS,
     LAYER_VARIABLES,
     LINKS,
     QUEUES,
@@ -58,7 +59,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
     require_options,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, tool_paths_in
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of, read_tests
@@ -165,6 +166,7 @@ class ActionModule(StorageAction):
             campaign=Path(options["path"]).name,
             devices=devices_of(variants, inventory),
             network=any(LINKS in variant.variables for variant in variants),
+            tool_paths=tool_paths_in(inventory.get(CONTROLLERS), *(variant.variables.get(CONTROLLERS) for variant in variants)),
             folder=options["folder"],
             spool=options["spool"],
         )
@@ -382,7 +384,8 @@ class ActionModule(StorageAction):
         """
         journal = checked(host, {"journal": options["journal"]})["journal"]
         before = described(host, journal.get("description"))
-        now = described(host, self._ask("cache_description_info", variables, layers=options["layers"], all_settings=True))
+        paths = tool_paths_in(journal["restore"].get(CONTROLLERS))
+        now = described(host, self._ask("cache_description_info", variables, layers=options["layers"], all_settings=True, tool_paths=paths))
         touched = [name for name in journal["restore"] if name != QUEUES]
         differing = [name for name in drift.drift(before.contents(), now) if name in touched]
         differing = [name for name in differing if name != CACHES or _names(before) != _names(now)]
@@ -483,18 +486,19 @@ class ActionModule(StorageAction):
         return files, " ".join(notes)
 
     def _inventory(self, variables: t.Mapping[str, t.Any]) -> Results:
-        """The caches that the inventory defines, with their templates evaluated.
+        """The caches and controllers that the inventory defines, with their templates evaluated.
 
         :raises BadInput: if a template fails, or its result is no list of dictionaries.
         """
-        if CACHES not in variables:
-            return {}
-        try:
-            caches = plain_of(self._templar.template(variables[CACHES]))
-        except AnsibleError as error:
-            raise BadInput(f"{CACHES} of the inventory could not be evaluated: {error}", item=CACHES) from None
-        require_options(CACHES, caches or [], f"{CACHES} of the inventory")
-        return {CACHES: caches}
+        found = {}
+        for name in (CACHES, CONTROLLERS):
+            if name in variables:
+                try:
+                    found[name] = plain_of(self._templar.template(variables[name]))
+                except AnsibleError as error:
+                    raise BadInput(f"{name} of the inventory could not be evaluated: {error}", item=name) from None
+                require_options(name, found[name] or [], f"{name} of the inventory")
+        return found
 
 
 def is_refusal(layers: t.Mapping[str, t.Any]) -> bool:

@@ -133,7 +133,10 @@ def refusals_of(
     around = {device.path for name in caches for device in _existing(devices, name)}
     parts = [part for cell in cells for part in cell.parts]
     found: list[dict[str, t.Any]] = []
-    for target, writing in dict.fromkeys((part.target, part.job.writes) for part in parts):
+    # What is refused for writing is said once, and not of the jobs that read it too.
+    for target, writing in sorted(dict.fromkeys((part.target, part.job.writes) for part in parts), key=lambda one: not one[1]):
+        if any(one["target"] == target.path for one in found):
+            continue
         facts = None
         try:
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)

@@ -54,7 +54,7 @@ def refusals_in(answer: Values) -> list[Refusal]:
     """What ``fio_runner`` has examined."""
     rows = answer.get("refusals")
     return [
-        Refusal(plain(row.get("target"), 300), plain(row.get("msg"), 500), row.get("lasting") is True)
+        Refusal(plain(row.get("target"), 300), plain(row.get("msg"), 1000), row.get("lasting") is True)
         for row in (rows if isinstance(rows, list) else [])
         if isinstance(row, dict)
     ]

@@ -106,5 +106,6 @@ def test_each_target_is_examined_once(host, monkeypatch):
         raise DeviceMissing("It is gone.")
 
     monkeypatch.setattr(checks.examination, "examine", examine)
-    cells = [read_cell("v", {"name": name, "target": {"device": f"/dev/sd{name}"}, "job": JOB}) for name in "bcb"]
+    reading = {**JOB, "rw": "read"}
+    cells = [read_cell("v", {"name": name, "target": {"device": f"/dev/sd{name[0]}"}, "job": reading if "r" in name else JOB}) for name in ("br", "b", "c", "b2")]
     assert [one["target"] for one in checks.refusals_of(cells, host)] == asked == ["/dev/sdb", "/dev/sdc"]

@@ -332,7 +332,7 @@ def test_the_journal_is_recalled_from_the_controller(campaign):
     assert (recalled["campaign"], recalled["restore"]) == ("night", opened["journal"]["restore"])
     assert campaign.run("restored", journal=recalled, found=DESCRIPTION, layers=["drive_write_cache"]).get("failed") is None
     assert [name for name, _arguments in campaign.asked] == ["sweep_journal", "fio_runner", "sweep_journal", "cache_description_info", "sweep_journal"]
-    assert campaign.asked[-2][1] == {"layers": ["drive_write_cache"], "all_settings": True}
+    assert campaign.asked[-2][1] == {"layers": ["drive_write_cache"], "all_settings": True, "tool_paths": {}}
     assert (campaign.asked[-1][1]["state"], campaign.asked[-1][1]["campaign"]) == ("absent", "night")
     assert campaign.run("recall", found={"journal": {}, "machine_id": "aaaa"})["journal"] == {}
 
@@ -925,3 +925,22 @@ def test_a_variant_with_the_same_device_among_others_is_not_tried_again(campaign
     opened = campaign.open(variants=[{"name": "both", "fio_benchmark_targets": [*OTHERS[0]["fio_benchmark_targets"], *MEASUREMENT["targets"]]}])
     step = {"state": "failed", "reason": "why", "error": "refused", "steps": [{"cells": []}], "targets": opened["targets"]}
     assert set(campaign.run("note", variant="baseline", repeat=1, found={"refusals": [MOUNTED]}, **step)["refused"]) == {"baseline", "drive_off", "both"}
+
+
+@pytest.mark.parametrize("by", ["inventory", "variant"])
+def test_the_tool_of_a_controller_is_used_where_its_path_says_from_the_first_description_to_the_last(campaign, by):
+    place = {"provider": "storcli", "tool_path": "/srv/storcli"}
+    volume = {"name": "v", "write": "writeback"}
+    described = {**place, "serial": "S1", "volumes": [volume]}
+    found = copy.deepcopy(FOUND)
+    found["description"]["variables"].append({"name": "raid_cache_controllers", "entries": [{"values": described, "notes": []}], "value": None, "notes": []})
+    found["description"]["controllers"] = [{"provider": "storcli", "id": "0", "serial": "S1", "model": "M", "volumes": [volume]}]
+    entry = {**(place if by == "variant" else {"provider": "storcli"}), "serial": "S1", "volumes": [{"name": "v", "write": "writethrough"}]}
+    inventory = {"raid_cache_controllers": [place]} if by == "inventory" else {}
+
+    opened = campaign.open(axes={"raid": {"through": {"raid_cache_controllers": [entry]}}}, found=found, task_vars=inventory)
+    assert campaign.asked[0][1]["tool_paths"] == {"storcli": "/srv/storcli"}
+    for variables in (opened["restore"], opened["variables"]["raid_through"], opened["variables"]["baseline"]):
+        assert variables["raid_cache_controllers"][0]["tool_path"] == "/srv/storcli"
+    assert campaign.run("restored", journal=opened["journal"], found=found["description"]).get("failed") is None
+    assert campaign.asked[-2][1]["tool_paths"] == {"storcli": "/srv/storcli"}

@@ -107,5 +107,7 @@ def test_each_target_is_examined_once(host, monkeypatch):
 
     monkeypatch.setattr(checks.examination, "examine", examine)
     reading = {**JOB, "rw": "read"}
-    cells = [read_cell("v", {"name": name, "target": {"device": f"/dev/sd{name[0]}"}, "job": reading if "r" in name else JOB}) for name in ("br", "b", "c", "b2")]
+    cells = [
+        read_cell("v", {"name": name, "target": {"device": f"/dev/sd{name[0]}"}, "job": reading if "r" in name else JOB}) for name in ("br", "b", "c", "b2")
+    ]
     assert [one["target"] for one in checks.refusals_of(cells, host)] == asked == ["/dev/sdb", "/dev/sdc"]

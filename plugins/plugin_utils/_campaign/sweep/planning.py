@@ -31,13 +31,13 @@ def steps_of(
     targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
 
     @functools.cache
-    def cost(name: str, number: int, refill: bool) -> tuple[float, int, float]:
+    def cost(name: str, number: int, refill: bool) -> tuple[float, int, int, float]:
         plan = plan_of(given, targets_of[name], repeats, number, refill)
         if not plan.runs and number == 1:
             raise BadInput("Nothing would be measured: set fio_benchmark_file or fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
         wears = wear_of(plan)
         worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
-        return plan.seconds + OVERHEAD + settle, sum(wear.written for wear in wears), worn
+        return plan.seconds + OVERHEAD + settle, sum(wear.written for wear in wears), sum(wear.assumed for wear in wears), worn
 
     for name in targets_of:
         cost(name, 1, False)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import written_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import SweepStep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import DONE, FAILED, REFUSED, HostState
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, counted, estimate, listed, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, counted, estimate, listed
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import ClassProgress, Design
@@ -28,7 +29,7 @@ def plan_text(
     lines = [
         f"{host}: {counted(len(names), 'variant')}, {counted(len(certain), 'step')}{f' to {len(steps)}' if more else ''}, about {estimate(total)}"
         f"{f' to {estimate(sum(step.seconds for step in steps))}' if more else ''},"
-        f" writes at most {size(sum(step.written for step in steps))}{_worn(sum(step.worn for step in steps))}"
+        f" {written_text(sum(step.written for step in steps), sum(step.assumed for step in steps))}{_worn(sum(step.worn for step in steps))}"
     ]
     if done:
         lines[0] += f"; {done} steps are done"

@@ -115,6 +115,12 @@ def test_a_dry_run_writes_nothing(campaign):
     assert campaign.state is None
 
 
+def test_what_timed_cells_write_is_no_figure_without_the_rate_of_the_target(campaign):
+    without = {**MEASUREMENT, "targets": [{"device": "/dev/vg0/x", "size": "64M"}]}
+    text = campaign.open(check_mode=True, measurement=without)["text"]
+    assert "about 2 min, writes what the target takes in timed cells (no write_rate is set)\n" in text
+
+
 def test_repeats_in_the_same_order_are_one_line_of_the_plan(campaign):
     lines = campaign.open(repeats=3, check_mode=True)["text"].splitlines()
     assert lines[1:3] == ["  repeats 1, 3: baseline → drive_off", "  repeat 2: drive_off → baseline"]

@@ -295,7 +295,7 @@ class ActionModule(StorageAction):
         if options["state"] != states.MEASURING:
             self._print(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         if skipped:
-            self._print("\n".join(text.skipped_text(skipped)))
+            self._print(text.skipped_text(skipped))
         return {"changed": True, "refused": {options["variant"]: reason} if ended == states.REFUSED else skipped}
 
     def _skipped(self, options: Results, state: states.HostState, reason: str, variables: t.Mapping[str, t.Any]) -> dict[str, str]:

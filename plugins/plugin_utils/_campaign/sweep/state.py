@@ -104,7 +104,7 @@ class HostState:
         left_out = set(self.left_out)
         due = [key for key in self.order if self.state_of(key) not in (DONE, REFUSED) and key not in left_out]
         keys = [key for key in due if repeat in (None, int(key.rpartition("/")[2]))]
-        names = [name for name in (key.rpartition("/")[0] for key in keys) if name not in self.closed and name not in self.refused]
+        names = [name for name in (key.rpartition("/")[0] for key in keys) if name not in {**self.closed, **self.refused, **self.skipped}]
         return None if names and last is None else sum(done.get(name, last or 0.0) for name in names)
 
 

@@ -93,7 +93,7 @@ def end_text(states: t.Sequence[HostState]) -> str:
         lines.append(f"{state.host}: {done} of {counted(len(due), 'step')} {'is' if len(due) == 1 else 'are'} done, the host {words}")
         lines += [f"  refused: {variant}: {reason}" for variant, reason in state.refused.items()]
         lines += [f"  failed: {key}: {one['reason']}" for key, one in state.steps.items() if one["state"] == FAILED]
-        lines += skipped_text(state.skipped)
+        lines += [skipped_text(state.skipped)] if state.skipped else []
         lines += [f"  measured although {warning}: {key}" for key, one in state.steps.items() if (warning := drain_text(one.get("drain") or {}))]
         lines += [f"  stopped: {variant} after {counted(int(one['after']), 'repeat')}: {one['reason']}" for variant, one in state.closed.items()]
         if state.left_out:
@@ -102,9 +102,9 @@ def end_text(states: t.Sequence[HostState]) -> str:
     return "\n".join(lines)
 
 
-def skipped_text(skipped: t.Mapping[str, str]) -> list[str]:
-    """The variants that are not tried again, one line for each reason."""
-    return [f"  not tried again: {', '.join(name for name, why in skipped.items() if why == one)}: {one}" for one in dict.fromkeys(skipped.values())]
+def skipped_text(skipped: t.Iterable[str]) -> str:
+    """The variants that are not tried again."""
+    return f"  not tried again, because the target is refused: {', '.join(skipped)}"
 
 
 def problems_of(states: t.Sequence[HostState], only: t.Collection[str]) -> list[str]:

@@ -899,11 +899,15 @@ def test_a_target_that_is_refused_in_a_step_is_not_tried_again_with_another_vari
     noted = refused_step(campaign, {"refusals": [MOUNTED]})
     assert noted["refused"] == dict.fromkeys(("drive_off", "baseline"), "It is mounted.")
     assert campaign.state.steps == {"drive_off/1": {"state": "failed", "reason": "It is mounted.", "seconds": 30.0}}
-    assert "  not tried again: drive_off, baseline: It is mounted." in campaign.printed
+    assert campaign.printed[-1] == "  not tried again, because the target is refused: drive_off, baseline"
+    left = campaign.state
+    left.note("elsewhere/1", states.DONE, seconds=40)
+    # Only the rest of what is tried takes time.
+    assert left.seconds_of_next() == 40
     campaign.restored()
     finished = campaign.run("finish")
     assert "node1: 6 steps not measured, the first is baseline/1" in finished["problems"]
-    assert "  not tried again: baseline, drive_off: It is mounted." in finished["text"]
+    assert "  failed: drive_off/1: It is mounted.\n  not tried again, because the target is refused: baseline, drive_off" in finished["text"]
     # The next run tries it again.
     assert campaign.open(variants=OTHERS)["refused"] == {} and campaign.state.skipped == {}
 

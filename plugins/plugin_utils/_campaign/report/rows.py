@@ -22,7 +22,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import co
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import CellFlows, FlowKey
 
 #: What can distinguish hosts.
 FACTS = ("controller", "drives", "drive_firmware", "kernel", "fio")
@@ -171,7 +170,6 @@ class Rows:
     :param charts: what is drawn over time.
     :param flows: what passed the devices and the caches of each measurement that decides.
     :param disproved: hosts on which a power-loss test has lost writes that the verdict of their stack says are kept.
-    :param flows: of each repeat that has any, what passed its devices and caches.
     """
 
     campaign: str

@@ -66,14 +66,15 @@ def entries_of(answer: Answer, states: t.Sequence[HostState], source: Source) ->
     found = []
     for one in answer.workloads:
         base = one.result(one.baseline)
-        if base is None or base.value is None:
+        models = _models_of(one)
+        # Without a model it would be cited for every other drive without one.
+        if base is None or base.value is None or not models:
             continue
         best = one.result(one.recommended) if one.recommended else None
-        facts = one.host_class.facts
         found.append(
             {
-                "models": sorted(facts["drives"].split(", ")) if facts.get("drives") else [],
-                "controller": facts.get("controller", ""),
+                "models": models,
+                "controller": one.host_class.facts.get("controller", ""),
                 "workload": answer_text.workload_name(one),
                 **source._asdict(),
                 "hosts": len(one.host_class.hosts),
@@ -82,6 +83,11 @@ def entries_of(answer: Answer, states: t.Sequence[HostState], source: Source) ->
             }
         )
     return found
+
+
+def _models_of(workload: WorkloadAnswer) -> list[str]:
+    """Of the drives of its hosts; none if they are not known."""
+    return sorted(model for model in workload.host_class.facts.get("drives", "").split(", ") if model not in ("", "unknown"))
 
 
 def _best(one: WorkloadAnswer, result: Result, states: t.Sequence[HostState]) -> Entry:
@@ -132,7 +138,8 @@ def _is_entry(value: t.Any) -> bool:
 def merged(known: t.Sequence[Entry], new: t.Sequence[Entry]) -> list[Entry]:
     """Both; of a campaign that was continued the new ones only. Two of its classes may have the same models, and another kernel."""
     campaigns = {str(one["campaign_id"]) for one in new}
-    return sorted([*(one for one in known if str(one.get("campaign_id")) not in campaigns), *new], key=_key)
+    kept = [one for one in known if str(one.get("campaign_id")) not in campaigns and one["models"] not in ([], ["unknown"])]
+    return sorted([*kept, *new], key=_key)
 
 
 def _key(entry: Entry) -> tuple[str, ...]:
@@ -158,10 +165,12 @@ def write_shared(path: Path, entries: t.Sequence[Entry]) -> None:
 
 def cited(known: t.Sequence[Entry], workload: WorkloadAnswer, campaign_id: str) -> list[str]:
     """What other sweeps have shown for the same models and workload, one sentence each."""
-    models = sorted(workload.host_class.facts.get("drives", "").split(", "))
+    models = _models_of(workload)
     name = answer_text.workload_name(workload)
     better = METRICS[workload.question.metric].higher_is_better
-    alike = [one for one in known if sorted(map(str, one["models"])) == models and one.get("workload") == name and one.get("campaign_id") != campaign_id]
+    alike = [
+        one for one in known if models and sorted(map(str, one["models"])) == models and one.get("workload") == name and one.get("campaign_id") != campaign_id
+    ]
     return [_citation(one, higher_is_better=better) for one in alike[:_MOST_CITED]]
 
 

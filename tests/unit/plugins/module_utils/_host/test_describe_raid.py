@@ -14,7 +14,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.cachefleet.storage.plugins.filter.raid_settings import raid_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe_raid import describe
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
@@ -187,3 +187,21 @@ def test_damaged_output_is_a_note() -> None:
     variable = Rig(storcli.StorCli, "MegaRAID 9361-8i", {"truncated": True}).describe()
     assert variable.entries == ()
     assert variable.notes
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [(storcli.StorCli, "MegaRAID 9361-8i"), (arcconf.Arcconf, next(iter(arcconf.Arcconf.models))), (ssacli.SsaCli, next(iter(ssacli.SsaCli.models)))],
+)
+def test_a_tool_at_a_place_of_its_own_is_used_and_described_with_it(kind: t.Any, model: str) -> None:
+    rig, place = Rig(kind, model), "/srv/tools/of-the-vendor"
+    rig.runner.kinds = {place: kind}
+    assert rig.entries() == []
+
+    entries = rig.entries(tool_paths={kind.name: place}, every=True)
+    assert [(entry["provider"], entry["tool_path"]) for entry in entries] == [(kind.name, place)]
+    assert rig.run(entries, check_mode=True) == []
+    with pytest.raises(ToolMissing, match="/elsewhere does not exist"):
+        rig.describe(tool_paths={kind.name: "/elsewhere"})
+    # A provider that there is not is left to the layer, which refuses it.
+    assert rig.entries(tool_paths={"megacli": place}) == []

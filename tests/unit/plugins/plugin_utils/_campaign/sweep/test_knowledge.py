@@ -91,6 +91,16 @@ def test_another_file_is_refused_and_stays(tmp_path, text):
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize("model", [None, "", "unknown"])
+def test_drives_of_an_unknown_model_are_neither_stored_nor_cited(model):
+    assert entries(model=model) == []
+    [workload] = answered(model=model).workloads
+    for models in ([], [""], ["unknown"]):
+        of_before = [{**entries(THERE)[0], "models": models}]
+        assert knowledge.cited(of_before, workload, "aaa") == []
+    assert knowledge.merged([{**entries(THERE)[0], "models": ["unknown"]}], entries()) == entries()
+
+
 def test_other_sweeps_of_the_same_models_are_cited():
     known = [*entries(THERE), *entries(THERE, model="DISK B"), *entries()]
     [workload] = answered().workloads

@@ -64,7 +64,7 @@ class Draining:
                 return Left(dirty, pace, _sentence(dirty, most, ""))
             if self._keeps(key, dirty):
                 return Left(dirty, 0.0, _sentence(dirty, elapsed, " The cache keeps them, as it did before an earlier cell."))
-            if elapsed - readings[0][0] >= _PACE and (dirty is None or dirty > pace * (most - elapsed)):
+            if elapsed - readings[0][0] >= _PACE and _is_in_vain(readings, pace * (most - elapsed)):
                 if pace <= 0:
                     self._kept[key] = dirty
                 return Left(dirty, pace, _sentence(dirty, elapsed, _why(pace, most)))
@@ -83,10 +83,17 @@ class Draining:
         self.status.update(state="pausing", cell=None, target=None, until=self.status.clock() + seconds, message=message)
 
 
-def _pace(readings: t.Sequence[tuple[float, int | None]]) -> float:
+def _pace(readings: t.Iterable[tuple[float, int | None]]) -> float:
     """Bytes per second by which the dirty data became less."""
-    (begin, before), (end, after) = readings[0], readings[-1]
-    return 0.0 if before is None or after is None or end <= begin else max(0.0, (before - after) / (end - begin))
+    known = [(at, dirty) for at, dirty in readings if dirty is not None]
+    return max(0.0, (known[0][1] - known[-1][1]) / (known[-1][0] - known[0][0])) if len(known) > 1 else 0.0
+
+
+def _is_in_vain(readings: t.Sequence[tuple[float, int | None]], possible: float) -> bool:
+    """:param possible: bytes that may still be written back."""
+    dirty = readings[-1][1]
+    # One reading may fail; a cache that is never read is not waited for.
+    return all(one is None for _at, one in readings) if dirty is None else dirty > possible
 
 
 def _why(pace: float, most: float) -> str:

@@ -36,6 +36,7 @@ def steps_of(
             given["suites"],
             targets_of[name],
             file=str(given.get("file", "")),
+            cache_size=str(given.get("cache_size", "")),
             runtime=int(_seconds("fio_benchmark_runtime", given["runtime"])),
             repeats=repeats,
             synchronise=False,

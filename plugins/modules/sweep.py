@@ -74,7 +74,7 @@ options:
     type: float
     default: 0
   measurement:
-    description: What is measured, with C(suite), C(suites), C(targets), C(file), C(runtime), C(gap) and C(only).
+    description: What is measured, with C(suite), C(suites), C(targets), C(file), C(cache_size), C(runtime), C(gap) and C(only).
     type: dict
     default: {}
   folder:

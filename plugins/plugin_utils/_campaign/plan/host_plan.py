@@ -24,6 +24,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import am
 #: Characters of a line at most.
 WIDTH = 120
 
+#: What a write-back cache may take, which only its host knows of.
+_DRAINED = "A cache with dirty data is written back before each cell that decides: at most {}, and no time without one."
+
 _HEADINGS = ("CELL", "TARGET", "RUNS", "TIME", "PAUSE BEFORE", "WRITES EACH", "OF RATED")
 _LEFT = {0, 1, 4}
 #: Characters that a name of a cell may have at most; of a target, the end of its path is more specific than its beginning.
@@ -111,6 +114,8 @@ def _time(run: Run) -> str:
 
 
 def _pause(step: PlanStep) -> str:
+    if step.warms:
+        return f"warm, <= {duration(step.longest_pause)}"
     if step.pause is None:
         return "-"
     if "seconds" in step.pause:
@@ -174,6 +179,8 @@ def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
         notes.append("only if the rate of writing falls there and stays low; otherwise pauses that wait for it take their maximum.")
     if plan.purge:
         notes.append(f"Purged before the first cell: {', '.join(str(drive['device']) for drive in plan.purge)}.")
+    if any(step.longest_drain for step in plan.steps) and any(wear.written for wear in wears):
+        notes.append(_DRAINED.format(duration(max(step.longest_drain for step in plan.steps))))
     if any(run.runs > 1 for run in plan.runs):
         notes.append("A search or rounds are shown with the most that they can take.")
     return notes
@@ -232,6 +239,7 @@ def host_plan(
     repeat: int = 0,
     refill: bool = False,
     file: str = "",
+    cache_size: str = "",
     claims: bool = False,
 ) -> dict[str, t.Any]:
     """The options and the result are those of the documentation of ``benchmark_plan``.
@@ -253,6 +261,7 @@ def host_plan(
         repeat=repeat,
         refill=refill,
         file=file,
+        cache_size=cache_size,
     )
     wears = wear_of(plan)
     text = "\n".join([describe_plan(plan, host), *(_claims(plan) if claims and not repeat else [])])

@@ -13,7 +13,7 @@ import typing as t
 from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, causes
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of, without_undecided
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, HostClass, host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import (
     KEEPS,
@@ -89,10 +89,12 @@ def answer_of(
     """
     names = rows.variants
     base = baseline or (names[0] if names else "")
-    questions, excluded = questions_of(points, decide_by, doubtful)
+    able, left_out = (points, []) if decide_by else without_undecided(points)
+    questions, excluded = questions_of(able, decide_by, doubtful)
+    excluded += left_out
     keys = keys_without(ignore)
     runs: dict[tuple[str, str], dict[str, dict[str, list[Measurement]]]] = {}
-    for one in points:
+    for one in able:
         runs.setdefault((one.cell, one.direction), {}).setdefault(one.variant, {})[one.host] = one.runs
     known = SafetyOfHosts(rows)
     observed = causes.Observed(rows)

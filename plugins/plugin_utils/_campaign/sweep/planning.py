@@ -60,6 +60,7 @@ def plan_of(given: t.Mapping[str, t.Any], targets: t.Any, repeats: int, number: 
         given["suites"],
         targets,
         file=str(given.get("file", "")),
+        cache_size=str(given.get("cache_size", "")),
         runtime=int(_seconds("fio_benchmark_runtime", given["runtime"])),
         repeats=repeats,
         synchronise=False,

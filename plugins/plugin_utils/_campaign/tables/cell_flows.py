@@ -36,8 +36,14 @@ _FIRST_KERNEL = (5, 5)
 
 #: Columns of ``device_series.log`` as those of a flow, and what one of them is in its unit.
 _RATES = {
-    **{"r_s": ("reads", 1), "w_s": ("writes", 1), "f_s": ("flushes", 1), "rkb_s": ("read_bytes", KIB), "wkb_s": ("write_bytes", KIB)},
-    **{"aqu_sz": ("queue", 1), "in_flight": ("in_flight", 1), "util_pct": ("use", 1)},
+    "r_s": ("reads", 1),
+    "w_s": ("writes", 1),
+    "f_s": ("flushes", 1),
+    "rkb_s": ("read_bytes", KIB),
+    "wkb_s": ("write_bytes", KIB),
+    "aqu_sz": ("queue", 1),
+    "in_flight": ("in_flight", 1),
+    "util_pct": ("use", 1),
 }
 _WAITS = {"r_await_ms": ("r_s", "read_wait"), "w_await_ms": ("w_s", "write_wait"), "f_await_ms": ("f_s", "flush_wait")}
 
@@ -106,7 +112,8 @@ def _means(rows: t.Any, parts: t.Any, window: Window) -> list[float | None]:
 #: Counters of ``cache_series.log`` as columns of a cache flow.
 _COUNTERS = {
     **{name: name for name in ("read_hits", "read_misses", "write_hits", "write_misses", "bypassed_reads", "bypassed_writes")},
-    **{"promotions": "promoted", "written_back_bytes": "written_back"},
+    "promotions": "promoted",
+    "written_back_bytes": "written_back",
 }
 #: Those that tell whether something was found, and that bcache adds late.
 _LOOKUPS = tuple(_COUNTERS)[:6]

@@ -67,9 +67,7 @@ def read_series(content: str, subject: str, columns: t.Iterable[str], started: f
     moments = np.unique(np.concatenate([values[0] for values in found.values()])) if found else np.array([math.nan])
     first = moments[0] if started is None or not started < moments[0] else started
     before = np.concatenate(([first], moments))
-    return {
-        text(name) or "": Sampled(values[0], before[np.searchsorted(moments, values[0])], dict(zip(places, values[1:]))) for name, values in found.items()
-    }
+    return {text(name) or "": Sampled(values[0], before[np.searchsorted(moments, values[0])], dict(zip(places, values[1:]))) for name, values in found.items()}
 
 
 def _parts(content: str, width: int) -> t.Iterator[list[str]]:

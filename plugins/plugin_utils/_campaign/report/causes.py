@@ -544,13 +544,15 @@ class Observed:
 
 
 def _common(pairs: t.Sequence[Pair]) -> str | None:
-    """The reasons that more than half of the hosts have, with the figures of the first of them; ``None`` where no host has flows of both variants."""
+    """The reasons that more than half of the hosts have, with the figures of one of them; ``None`` where no host has flows of both variants."""
     if not pairs:
         return None
-    found = [reasons_of(pair) for pair in pairs]
-    counts = Counter(name for reasons in found for name in reasons)
-    texts = {name: text for reasons in reversed(found) for name, text in reasons.items() if counts[name] * 2 > len(pairs)}
-    return listed(list(texts.values())[:_MOST])
+    found = [(pair, reasons_of(pair)) for pair in pairs]
+    counts = Counter(name for _pair, reasons in found for name in reasons)
+    common = {name for name, count in counts.items() if count * 2 > len(pairs)}
+    pair, most = max(found, key=lambda one: len(common & one[1].keys()))
+    host = f" (figures of {pair.repeats[pair.base][0].one.host})" if len(pairs) > 1 and common else ""
+    return listed([text for name, text in most.items() if name in common][:_MOST]) + host
 
 
 def _then(workload: WorkloadAnswer, seen: t.Sequence[Repeat]) -> str:

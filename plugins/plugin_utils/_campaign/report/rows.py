@@ -168,8 +168,8 @@ class Rows:
         direction).
     :param aggregates: what hosts, and targets of a host, did together.
     :param charts: what is drawn over time.
+    :param flows: what passed the devices and the caches of each measurement that decides.
     :param disproved: hosts on which a power-loss test has lost writes that the verdict of their stack says are kept.
-    :param flows: of each repeat that has any, what passed its devices and caches.
     """
 
     campaign: str

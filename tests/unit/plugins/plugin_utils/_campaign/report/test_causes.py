@@ -333,7 +333,7 @@ def test_reasons_of_several_hosts_are_those_of_most():
         [workload] = answered(*variants).workloads
         return workload.because
 
-    assert campaign("no flush", "no flush", "shorter waits") == "no flush reaches sda (bare sends it 150 per second)"
+    assert campaign("shorter waits", "no flush", "no flush") == "no flush reaches sda (bare sends it 150 per second) (figures of node1)"
     assert campaign("no flush", "shorter waits") == ""
 
 

@@ -305,12 +305,10 @@ LIMITS: tuple[Rule, ...] = (
 NOT_KNOWN = "not known"
 
 
-def limit_of(repeats: t.Sequence[Repeat]) -> Limit | None:
-    """The rule that speaks in more than half of the repeats, with the figures of the one in the middle; ``None`` without flows."""
-    if not repeats:
-        return None
+def limit_of(repeats: t.Sequence[Repeat]) -> Limit:
+    """The rule that speaks in more than half of the repeats, with the figures of the one in the middle of them."""
     first = (next(((r, rule, figures) for rule in LIMITS if (figures := rule.finds(r)) is not None), None) for r in repeats)
-    found = sorted(filter(None, first), key=lambda one: one[0].one.iops or 0.0)
+    found = list(filter(None, first))
     names = Counter(rule.name for _r, rule, _figures in found)
     same = [one for one in found if names[one[1].name] * 2 > len(repeats)]
     if not same:
@@ -506,8 +504,11 @@ class Observed:
         if not self._rows.flows:
             return workload
         hosts = [repeats for host in sorted(set().union(*sides.values())) if (repeats := self.repeats_of(host, sides))]
-        limits = {name: limit_of([r for seen in hosts for r in seen.get(name, ())]) for name in sides}
-        workload = replace(workload, results=tuple(replace(one, limit=limits.get(one.variant)) for one in workload.results))
+        every = {name: sorted((r for seen in hosts for r in seen.get(name, ())), key=lambda r: r.one.iops or 0.0) for name in sides}
+        results = [
+            replace(one, limit=limit_of(here), flows=here[len(here) // 2].flows) if (here := every.get(one.variant)) else one for one in workload.results
+        ]
+        workload = replace(workload, results=tuple(results))
         base, best = workload.baseline, workload.recommended
         if best is None:
             return workload

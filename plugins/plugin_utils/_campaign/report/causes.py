@@ -509,12 +509,13 @@ class Observed:
             replace(one, limit=limit_of(here), flows=here[len(here) // 2].flows) if (here := every.get(one.variant)) else one for one in workload.results
         ]
         workload = replace(workload, results=tuple(results))
-        base, best = workload.baseline, workload.recommended
-        if best is None:
+        base, verdict = workload.baseline, answer_text.verdict_of(workload)
+        if verdict not in ("better", "not_enough_repeats"):
             return workload
+        best = answer_text.best_of(workload, verdict).variant
         pairs = [Pair(base, best, seen, functools.partial(self._write_cache, seen)) for seen in hosts if base in seen and best in seen]
         lasts = (burst_of(seen.get(best, ()), _then(workload, seen.get(base, ()))) for seen in hosts)
-        return replace(workload, because=_common(pairs), burst=next(filter(None, lasts), ""))
+        return replace(workload, because=_common(pairs) if workload.recommended else None, burst=next(filter(None, lasts), ""))
 
     def repeats_of(self, host: str, sides: Sides) -> dict[str, list[Repeat]]:
         """Those of each variant that have flows and a rate."""

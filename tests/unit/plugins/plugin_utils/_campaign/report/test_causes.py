@@ -384,3 +384,22 @@ def test_the_rate_of_an_origin_that_was_not_measured_alone_is_not_known():
     old = planted("bare", *four(150, disk(writes=(150, 6)), ssd(writes=(150, 0.2)), caches=[cache("writethrough")]))
     new = planted("other", *[(iops, CellFlows(FAST, (cache(dirty=(0, 20)),))) for iops in (900, 905, 910, 915)], started=2e9)
     assert "then at the rate of the origin, which was not measured; the cell" in answered(old, new).workloads[0].burst
+
+
+def test_no_headline_names_a_burst_as_if_it_lasted():
+    """Neither where it is not proved, nor where workloads are put together."""
+    flows = CellFlows(FAST, (cache(dirty=(0, 20)),))
+    few = [planted("bare", (150, CellFlows((disk(writes=(150, 6)),), ()))), planted("other", (900, flows), started=2e9)]
+    [said] = answered(*few).sentences
+    assert said.startswith("other looks 6.00 times as fast as bare") and "-e fio_benchmark_repeats=4. This is a burst: at this rate the cache (1 GB)" in said
+    assert "because" not in said
+
+    cells = [
+        variant
+        for number in range(4)
+        for variant in (
+            planted("bare", *four(150, disk(writes=(150, 6)), spread=0), cell=f"randwrite-{number}k"),
+            planted("other", *[(iops, flows) for iops in (900, 905, 910, 915)], cell=f"randwrite-{number}k", started=2e9),
+        )
+    ]
+    assert answered(*cells).sentences[0] == "other is shown to be better in 4 of 4 workloads: 6.05 to 6.05 times as fast as bare, in 4 of them as a burst."

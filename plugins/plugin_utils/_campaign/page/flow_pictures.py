@@ -17,7 +17,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import CacheFlow, CellFlows, Flow
 
 #: Units of a picture: its width, the height of a line, the space around text, and the width of a letter.
-WIDTH, _LINE, _EDGE, _LETTER = 300, 16, 7, 8
+WIDTH, LINE, _EDGE, _LETTER = 300, 16, 7, 8
 
 
 class Box(t.NamedTuple):
@@ -32,15 +32,11 @@ class Box(t.NamedTuple):
 
     @property
     def top(self) -> int:
-        return self.y + _LINE * len(self.arrow) + (_EDGE if self.arrow else 0)
+        return self.y + LINE * len(self.arrow) + (_EDGE if self.arrow else 0)
 
     @property
     def height(self) -> int:
-        return _LINE * len(self.lines) + _EDGE
-
-    def at(self, line: int) -> int:
-        """Where a line of the arrow has its baseline; of the box from 1000 on."""
-        return self.y + _LINE * (line + 1) - 2 if line < 1000 else self.top + _LINE * (line - 999)
+        return LINE * len(self.lines) + _EDGE
 
 
 class Picture(t.NamedTuple):

@@ -136,6 +136,8 @@ def render(a: Analysis, folder: str) -> str:
         data=Markup(embedded(_data(a, drawn))),
         drawn=drawn,
         warnings=warnings_of(a),
+        line_height=flow_pictures.LINE,
+        flow_width=flow_pictures.WIDTH,
         lead=(headings.lead_of(a) or ("", ""))[1],
         titles=headings.titles_of(a),
         sections=[(name, label) for name, label in SECTIONS if _is_there(name, a, drawn)],

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("plotly", reason="the page needs plotly: pip install -r requirements.txt")
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import flow_pictures, page, tables, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, flow_pictures, page, tables, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import CellFlows
 from ansible_collections.cachefleet.storage.tests.unit.support import planted_flows
@@ -61,6 +61,11 @@ def test_without_flows_nothing_is_said_of_causes(without):
     assert "limit" not in [column.title for column in tables.tables_of(without)["answer"].columns]
     assert not any(word in twins.markdown(without) for word in ("because", "burst", "not known"))
     assert {(row["limit"], row["because"]) for row in csv.DictReader(io.StringIO(twins.csv_text(without)))} == {("", "")}
+
+
+def test_the_title_of_the_chart_names_the_burst(demo, without):
+    title = "writeback-disk_off is better in 1 of 1 workload, 5.37 times as fast as bare-disk_on"
+    assert [one.title for found in (demo, without) for one in answer_charts.pictures(found)] == [f"{title} (a burst)", title]
 
 
 # --- the picture

@@ -46,9 +46,9 @@ _NOISE, _CLEAR = 5.0, 1.25
 #: What waits on its own, and what passes on exactly what it gets.
 _MEDIA, _PLAIN = {"disk", "aoe", "nbd", "rbd"}, {"disk", "partition", "lvm", "crypt", "multipath"}
 
-#: Kinds of requests, with their wait and one of them.
+#: Kinds of requests, with their wait.
 READS, WRITES, FLUSHES = "reads", "writes", "flushes"
-_KINDS = {READS: ("read_wait", "a read"), WRITES: ("write_wait", "a write"), FLUSHES: ("flush_wait", "a flush")}
+_KINDS = {READS: "read_wait", WRITES: "write_wait", FLUSHES: "flush_wait"}
 
 _WORDS = {"slow": "the slow disk", "fast": "the cache device"}
 
@@ -122,7 +122,7 @@ class Repeat:
         return tuple(filter(None, parts))
 
     def _part(self, devices: tuple[Flow, ...], role: str, kind: str) -> Part | None:
-        seen = [(getattr(one, kind), getattr(one, _KINDS[kind][0])) for one in devices]
+        seen = [(getattr(one, kind), getattr(one, _KINDS[kind])) for one in devices]
         if any(rate is None or (rate and wait is None) for rate, wait in seen):
             return None
         rate, queues = sum(one for one, _wait in seen), [one * (wait or 0.0) / 1000 for one, wait in seen]
@@ -161,7 +161,7 @@ class Repeat:
     def bypassed(self, kind: str) -> float | None:
         """Share of the I/Os of a kind that passed a cache by."""
         names = (f"bypassed_{kind}", f"{kind[:-1]}_hits", f"{kind[:-1]}_misses")
-        return max(known(_ratio(*(getattr(one, name) for name in names)) for one in self.flows.caches), default=None)
+        return max(known(_ratio(*(getattr(one, name, None) for name in names)) for one in self.flows.caches), default=None)
 
 
 def media_of(flows: CellFlows) -> list[Flow]:
@@ -229,7 +229,7 @@ def _network(r: Repeat) -> Figures:
         return None
     below = [part.wait for part in r.parts if part.kind == r.top.kind and part.is_below(r.top)]
     sent = sum(known(value for one in r.top.devices for value in (one.read_bytes, one.write_bytes)))
-    return {"one": _KINDS[r.top.kind][1], "below": latency(max(below) * 1e6), "sent": megabytes(sent)} if below else None
+    return {"below": latency(max(below) * 1e6), "sent": megabytes(sent)} if below else None
 
 
 def _writing_back(r: Repeat) -> Figures:
@@ -248,8 +248,8 @@ def _threshold(r: Repeat) -> Figures:
 
 
 def _bypass(r: Repeat) -> Figures:
-    parts = {kind: r.bypassed(kind) for kind in (READS, WRITES) if r.top_is(kind, "slow")}
-    return next(({"share": share(part)} for part in parts.values() if part is not None and part >= 0.5), None)
+    part = r.bypassed(r.top.kind) if r.top is not None and r.top_is(role="slow") else None
+    return {"share": share(part)} if part is not None and part >= 0.5 else None
 
 
 def _missing(r: Repeat, *, is_larger: bool) -> Figures:
@@ -284,7 +284,7 @@ def _load(r: Repeat) -> Figures:
 LIMITS: tuple[Rule, ...] = (
     Rule("rate asked", "the job asks for {limit} and gets it", "fio: HOWTO, rate and rate_iops", _rate),
     Rule("CPU", "a thread of fio uses {fio} of a CPU, the host {busy} of all", "fio: HOWTO, usr_cpu and sys_cpu; kernel: /proc/stat", _cpu),
-    Rule("network", "{one} takes {p.each} at {p.where} and {below} behind it ({sent} MB/s)", "measured: AoE on kernel 6.1", _network),
+    Rule("network", "{p.kind} take {p.each} at {p.where} and {below} behind it ({sent} MB/s)", "measured: AoE on kernel 6.1", _network),
     Rule("writing back", "{p.where} writes back what was dirty before{dirty}: {p.what}", _CACHE, _writing_back),
     Rule("dirty threshold", "{dirty} of {size} dirty in the cache: writes wait for {p.where} ({p.what})", _CACHE, _threshold),
     Rule("bypass", "{share} of the {p.kind} bypass the cache: {p.where} gets {p.what}", _CACHE, _bypass),
@@ -341,16 +341,8 @@ class Change:
     new: tuple[tuple[Repeat, Part], ...]
 
     @property
-    def kind(self) -> str:
-        return self.old[0][1].kind
-
-    @property
-    def one(self) -> str:
-        return _KINDS[self.kind][1]
-
-    @property
-    def where(self) -> str:
-        return self.old[0][1].where
+    def p(self) -> Part:
+        return self.old[0][1]
 
     @property
     def before(self) -> str:
@@ -358,7 +350,7 @@ class Change:
 
     @property
     def rates(self) -> str:
-        return f"({self.where} gets {figure(median(part.rate for _r, part in self.new))} per second in place of {self.before})"
+        return f"({self.p.where} gets {figure(median(part.rate for _r, part in self.new))} per second in place of {self.before})"
 
     def falls(self, value: t.Callable[[Repeat, Part], float]) -> tuple[float, float] | None:
         """The middle of a value before and after, where it is less by more than its noise."""
@@ -370,7 +362,7 @@ class Change:
         return self.falls(lambda r, part: part.rate / (r.one.iops or 1.0)) or (1.0, 1.0)
 
     def is_halved(self, *kinds: str) -> bool:
-        return self.kind in kinds and self.per_io[1] <= self.per_io[0] / 2
+        return self.p.kind in kinds and self.per_io[1] <= self.per_io[0] / 2
 
 
 def _changes(pair: Pair) -> list[Change]:
@@ -394,13 +386,13 @@ def _fall(old: t.Sequence[float], new: t.Sequence[float]) -> tuple[float, float]
 
 
 def _no_flush(pair: Pair, c: Change) -> Figures:
-    return {"contrast": _contrast(pair, c)} if c.kind == FLUSHES and c.per_io[1] <= 0.05 * c.per_io[0] else None
+    return {"contrast": _contrast(pair, c)} if c.p.kind == FLUSHES and c.per_io[1] <= 0.05 * c.per_io[0] else None
 
 
 def _contrast(pair: Pair, c: Change) -> str:
     """What the place gets in the baseline, and in another variant with the same caches."""
     text = f"{pair.base} sends it {c.before} per second"
-    names, modes = c.old[0][1].names, [one.mode for one in pair.repeats[pair.name][0].flows.caches]
+    names, modes = c.p.names, [one.mode for one in pair.repeats[pair.name][0].flows.caches]
     for name, repeats in pair.repeats.items():
         parts = [part for r in repeats for part in r.parts if part.kind == FLUSHES]
         seen, fast = ([part for part in parts if test(part)] for test in (lambda part: part.names == names, lambda part: part.role == "fast"))
@@ -416,7 +408,7 @@ def _contrast(pair: Pair, c: Change) -> str:
 
 
 def _less_bypass(pair: Pair, c: Change) -> Figures:
-    old, new = (median(r.bypassed(c.kind) for r in pair.repeats[name]) if c.is_halved(READS, WRITES) else None for name in (pair.base, pair.name))
+    old, new = (median(r.bypassed(c.p.kind) for r in pair.repeats[name]) if c.is_halved(READS, WRITES) else None for name in (pair.base, pair.name))
     return {"old": share(old), "new": share(new)} if old is not None and new is not None and old >= max(_ENOUGH, 2 * new) else None
 
 
@@ -427,12 +419,12 @@ def _hits(_pair: Pair, c: Change) -> Figures:
 
 def _deferred(_pair: Pair, c: Change) -> Figures:
     is_new = all(r.writeback for r, _part in c.new) and not any(r.writeback for r, _part in c.old)
-    return {} if c.is_halved(WRITES) and is_new and c.old[0][1].role != "fast" else None
+    return {} if c.is_halved(WRITES) and is_new and c.p.role != "fast" else None
 
 
 def _larger(_pair: Pair, c: Change) -> Figures:
     old, new = (median(one.request_bytes for _r, part in side for one in part.devices) or 0.0 for side in (c.old, c.new))
-    return {"old": size(old), "new": size(new)} if c.kind != FLUSHES and c.per_io[1] < c.per_io[0] and new >= 1.5 * old > 0 else None
+    return {"old": size(old), "new": size(new)} if c.p.kind != FLUSHES and c.per_io[1] < c.per_io[0] and new >= 1.5 * old > 0 else None
 
 
 def _faster(_pair: Pair, c: Change) -> Figures:
@@ -445,13 +437,13 @@ def _fewer(_pair: Pair, c: Change) -> Figures:
 
 
 REASONS: tuple[Rule, ...] = (
-    Rule("no flush", "no flush reaches {c.where} ({contrast})", _FLUSH, _no_flush),
-    Rule("less bypass", "{new} of the {c.kind} bypass the cache in place of {old} {c.rates}", _CACHE, _less_bypass),
+    Rule("no flush", "no flush reaches {c.p.where} ({contrast})", _FLUSH, _no_flush),
+    Rule("less bypass", "{new} of the {c.p.kind} bypass the cache in place of {old} {c.rates}", _CACHE, _less_bypass),
     Rule("hits", "{hit} of the reads hit the cache {c.rates}", _CACHE, _hits),
     Rule("deferred writes", "writes wait for the cache only and are written back later {c.rates}", _CACHE, _deferred),
-    Rule("larger requests", "{c.where} gets requests of {new} in place of {old}", "published: AoE with MTU 9000 and 8700 under flashcache", _larger),
-    Rule("fewer requests", "{c.where} gets {new} {c.kind} per I/O in place of {old}", _STAT, _fewer),
-    Rule("shorter waits", "{c.one} takes {new} at {c.where} in place of {old}", _STAT, _faster),
+    Rule("larger requests", "{c.p.where} gets requests of {new} in place of {old}", "published: AoE with MTU 9000 and 8700 under flashcache", _larger),
+    Rule("fewer requests", "{c.p.where} gets {new} {c.p.kind} per I/O in place of {old}", _STAT, _fewer),
+    Rule("shorter waits", "{c.p.kind} take {new} at {c.p.where} in place of {old}", _STAT, _faster),
 )
 
 

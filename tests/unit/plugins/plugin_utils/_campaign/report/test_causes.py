@@ -143,7 +143,7 @@ def test_limits_have_their_figures():
 
     assert text("rate asked") == "the job asks for rate_iops=200 and gets it"
     assert text("CPU") == "a thread of fio uses 90 % of a CPU, the host 98 % of all"
-    assert text("network") == "a write takes 1.2 ms at etherd!e1.1 and 100 µs behind it (3.28 MB/s)"
+    assert text("network") == "writes take 1.2 ms at etherd!e1.1 and 100 µs behind it (3.28 MB/s)"
     assert text("dirty threshold") == "985 MB of 1 GB dirty in the cache: writes wait for the slow disk sda (150 writes per second of 6 ms)"
     assert text("dirty threshold of a setting").startswith("102 MB of 1 GB dirty in the cache")
     assert text("writing back") == "the slow disk sda writes back what was dirty before (500 MB → 100 MB): 160 writes per second of 6 ms"
@@ -246,7 +246,7 @@ def test_reasons_have_their_figures():
     )
     assert because("larger requests") == "etherd!e1.1 gets requests of 32.8 kB in place of 4.1 kB"
     assert because("fewer requests") == "sda gets 1 writes per I/O in place of 3"
-    assert because("shorter waits") == "a write takes 800 µs at sda in place of 6 ms"
+    assert because("shorter waits") == "writes take 800 µs at sda in place of 6 ms"
 
 
 def test_every_rule_has_a_planted_test_a_source_and_a_line_in_the_documentation():

@@ -40,6 +40,9 @@ _ENOUGH = 0.3
 #: Repeats with flows from which differences are explained, and reasons that are given.
 _FEWEST, _MOST = 3, 3
 
+#: Hosts of a class that are looked at: of a fleet, more would only take longer.
+_HOSTS = 20
+
 #: How many times the relative standard deviation a difference is, and how far apart all repeats are.
 _NOISE, _CLEAR = 5.0, 1.25
 
@@ -495,7 +498,8 @@ class Observed:
         """With the limit of each variant, why the recommended one is faster, and how long its rate lasts; as it is where there are no flows."""
         if not self._rows.flows:
             return workload
-        hosts = [repeats for host in sorted(set().union(*sides.values())) if (repeats := self.repeats_of(host, sides))]
+        names = sorted(set().union(*sides.values()))
+        hosts = [repeats for host in names[:: -(-len(names) // _HOSTS)] if (repeats := self.repeats_of(host, sides))]
         every = {name: sorted((r for seen in hosts for r in seen.get(name, ())), key=lambda r: r.one.iops or 0.0) for name in sides}
         results = [
             replace(one, limit=limit_of(here), flows=here[len(here) // 2].flows) if (here := every.get(one.variant)) else one for one in workload.results

@@ -337,6 +337,29 @@ def test_reasons_of_several_hosts_are_those_of_most():
     assert campaign("no flush", "shorter waits") == ""
 
 
+class Counting(dict):
+    """Flows, and of which hosts they were asked for."""
+
+    hosts = frozenset()
+
+    def get(self, key, default=None):
+        self.hosts |= {key[0]}
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize(("count", "asked"), [(1, 1), (20, 20), (21, 11), (90, 18)])
+def test_of_a_fleet_few_hosts_are_looked_at(count, asked):
+    variants = []
+    for number in range(count):
+        for measured, flows in both("no flush", spread=0):
+            host = f"node{number:03d}"
+            variants.append(([dataclasses.replace(one, host=host) for one in measured], {(host, *key[1:]): value for key, value in flows.items()}))
+    rows = rows_of(*variants)
+    rows.flows = Counting(rows.flows)
+    assert answer_of(rows, rows.points()).workloads[0].because.startswith("no flush reaches sda")
+    assert len(rows.flows.hosts) == asked
+
+
 def test_reasons_that_are_missing_are_said_once():
     old, new, _spread = NULLS["equal flows"]
     cells = [

@@ -51,12 +51,12 @@ BROKEN = """() => {
 #: Labels that go past the edge of their picture, which cuts them off, and text of the page that is cut off by what it stands in.
 CLIPPED = """() => {
   const found = [];
-  document.querySelectorAll('.chart svg.main-svg').forEach(svg => {
+  document.querySelectorAll('.chart svg.main-svg, .flows svg').forEach(svg => {
     const frame = svg.getBoundingClientRect();
     svg.querySelectorAll('text').forEach(text => {
       const box = text.getBoundingClientRect();
       if (box.width && (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)) {
-        found.push(`${text.textContent} in ${svg.closest('.chart').dataset.chart || svg.closest('.chart').id}`);
+        found.push(`${text.textContent} in ${svg.closest('.chart')?.dataset.chart || svg.closest('.chart, figure').id || 'flows'}`);
       }
     });
   });

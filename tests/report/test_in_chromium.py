@@ -12,7 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs
 from ansible_collections.cachefleet.storage.tests.report import harsh
 from ansible_collections.cachefleet.storage.tests.report.legible import BROKEN, CLIPPED
-from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
+from ansible_collections.cachefleet.storage.tests.unit.support import planted_flows, report_rows
 
 #: Pixels of the CSS; of A4 without its margins.
 PHONE, SCREEN, PAPER = 390, 1440, 688
@@ -42,6 +42,7 @@ def write(folder, hosts):
     options = analysis.Options(prices=costs.read_prices([{"price": 1493, "capacity_tb": 4}]), currency="USD")
     path = folder / f"report-{hosts}.html"
     rows.aggregates = report_rows.sums(rows)
+    rows.flows = {(one.host, one.variant, one.cell, one.repeat): planted_flows.layers(one.variant) for one in rows.measurements}
     if hosts == 6:
         rows.measurements.append(report_rows.rounds(rows.hosts[-1]))
     found = analysis.analyse(rows, series, len(series), bands, folder, options, distributions=report_rows.distributions(rows))

@@ -96,4 +96,14 @@ def _flows_of(cached: str, word: str, iops: float, flushes: float, dirty: t.Any)
         return CellFlows((disk(level=0, **slow),), ())
     if cached == "writeback":
         slow["writes"] = (60, 5.0)
-    return CellFlows((disk(**slow), ssd(writes=(1.2 * iops, 0.2), flushes=(flushes, 0.3))), (cache(cached, dirty),))
+    target = disk("dm-0", level=0, kind="lvm", writes=(iops, 6.0), flushes=None, model=None)
+    return CellFlows((target, disk(**slow), ssd(writes=(1.2 * iops, 0.2), flushes=(flushes, 0.3), level=3)), (cache(cached, dirty, write_hits=iops),))
+
+
+def layers(variant: str) -> CellFlows:
+    """Of one of the variants of ``report_rows``: an array of many disks with long names, and a cache before it but for the first variant."""
+    slow = [disk(f"disk-with-a-long-name-{number}", reads=(1234567, 0.001), writes=(150, 3), flushes=(90, 2)) for number in range(12)]
+    if variant == "none":
+        return CellFlows(tuple(slow), ())
+    target = disk("dm-0", level=0, kind="lvm", reads=(123, 1), writes=(800, 1), flushes=None)
+    return CellFlows((target, *slow, ssd(writes=(900, 0.2), flushes=(90, 1))), (cache(variant, (100, 900), read_hits=99.0, read_misses=1.0),))

@@ -138,7 +138,11 @@ def _title(workloads: t.Sequence[WorkloadAnswer], *, is_part: bool) -> str:
     if not gains:
         which = f" that keeps what {base} keeps" if any(one.has_risky_gain for one in workloads) else ""
         return f"no variant{which} is shown to be better than {base} in {'this workload' if len(workloads) == 1 else f'any of {count}'}"
-    gains_of_variants = [f"{variant} is better in {len(found)} of {count}, {_ends(found)} times as fast as {base}" for variant, found in gains.items()]
+    bursts = {one.recommended for one in workloads if one.burst}
+    gains_of_variants = [
+        f"{variant} is better in {len(found)} of {count}, {_ends(found)} times as fast as {base}{' (a burst)' if variant in bursts else ''}"
+        for variant, found in gains.items()
+    ]
     return listed(gains_of_variants, 4)
 
 

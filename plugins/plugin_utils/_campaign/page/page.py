@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
     answer_charts,
     charts,
     commands,
+    flow_pictures,
     headings,
     hosts,
 )
@@ -80,6 +81,7 @@ class Drawn:
     """All charts of a page."""
 
     answer: list[charts.Chart]
+    flows: list[flow_pictures.Picture]
     curves: list[CurveCharts]
     series: list[charts.Chart]
     rounds: list[charts.Chart]
@@ -103,6 +105,7 @@ def drawn_of(a: Analysis) -> Drawn:
     strips = hosts.strips(a)
     return Drawn(
         answer=answer_charts.pictures(a),
+        flows=flow_pictures.pictures(a),
         curves=_curves(a),
         series=[charts.series(one, a.variants, f"series-{place}") for place, one in enumerate(a.series)],
         rounds=_rounds(a),
@@ -133,6 +136,9 @@ def render(a: Analysis, folder: str) -> str:
         data=Markup(embedded(_data(a, drawn))),
         drawn=drawn,
         warnings=warnings_of(a),
+        line_height=flow_pictures.LINE,
+        flow_width=flow_pictures.WIDTH,
+        lead=(headings.lead_of(a) or ("", ""))[1],
         titles=headings.titles_of(a),
         sections=[(name, label) for name, label in SECTIONS if _is_there(name, a, drawn)],
         directions=sorted({line.direction for line in a.table}),

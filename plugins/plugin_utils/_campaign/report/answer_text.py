@@ -113,9 +113,11 @@ def _summary(workloads: t.Sequence[WorkloadAnswer], classes: int) -> list[str]:
     every = f"{len(workloads)} workloads" if classes == 1 else f"{len(workloads)} combinations of hosts and workload"
     found = []
     for variant in dict.fromkeys(one.recommended for one in workloads if one.recommended):
-        gains = [_gain(one, _best(one, "better")) for one in workloads if one.recommended == variant]
+        gains = [_gain(one, best_of(one, "better")) for one in workloads if one.recommended == variant]
         ends = span(min(gains), max(gains)) if len(gains) > 1 else figure(gains[0])
-        found.append(f"{variant} is shown to be better in {len(gains)} of {every}: {ends} times as fast as {workloads[0].baseline}.")
+        bursts = sum(bool(one.burst) for one in workloads if one.recommended == variant)
+        lasts = f", in {bursts} of them as a burst" if bursts else ""
+        found.append(f"{variant} is shown to be better in {len(gains)} of {every}: {ends} times as fast as {workloads[0].baseline}{lasts}.")
     return found or [f"No variant that can be recommended is shown to be better than {workloads[0].baseline} in any of {every}."]
 
 
@@ -154,13 +156,13 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
         return f"Keep {one.baseline}: {_amount(one, base.value)}."
     if verdict == "different_hosts":
         return _different_hosts(one)
-    best = _best(one, verdict)
+    best = best_of(one, verdict)
     # Those of the hosts that were compared: medians over other hosts would contradict the ratio.
     before, after = _values(one, base, best)
     where = _where(one, base, best)
+    burst = f" {one.burst}" if one.burst else ""
     if verdict == "better":
-        rival = f" {one.burst}" if one.burst else ""
-        rival += f" {one.rival} is not shown to be slower." if one.rival else ""
+        rival = f"{burst} {one.rival} is not shown to be slower." if one.rival else burst
         why = f", because {one.because}" if one.because else ""
         if before is None:
             text = f"Use {best.variant}: {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}{why}."
@@ -173,7 +175,7 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
         measured = f"{who}measured {'once' if min(old, new) == 1 else f'{min(old, new)} times'}"
         numbers = "" if before is None else f" ({_figure(one, after)}, {_figure(one, before)})"
         looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline}{numbers}{where}"
-        return f"{looks}; {measured}, so this is no proof. Repeat at least {repeats.fewest} times: -e {repeats.variable}={repeats.fewest}."
+        return f"{looks}; {measured}, so this is no proof. Repeat at least {repeats.fewest} times: -e {repeats.variable}={repeats.fewest}.{burst}"
     if verdict == "undecided":
         names = [f"{name}{'' if value is None else f' ({_figure(one, value)})'}" for name, value in ((one.baseline, before), (best.variant, after))]
         return f"No difference is shown between {' and '.join(names)}{where}{_interval(best)}.{_next_step(one, best)}"
@@ -241,7 +243,7 @@ def _against(one: WorkloadAnswer) -> str:
         return ""
     if verdict == "same":
         return " ".join(filter(None, (_disagreement(one, result) for result in one.results if result.verdict == "same")))
-    best = _best(one, verdict)
+    best = best_of(one, verdict)
     if verdict == "undecided":
         return _disagreement(one, best)
     if best.pairing is None or not best.pairing.against:
@@ -293,7 +295,8 @@ def _noise(one: WorkloadAnswer) -> str:
     return f"Noisy: repeats of {names} vary by more than {share(NOISE_GATE)}; a difference of {share(DIFFERENCE)} needs {counted(needed, 'repeat')}{where}."
 
 
-def _best(one: WorkloadAnswer, verdict: str) -> Result:
+def best_of(one: WorkloadAnswer, verdict: str) -> Result:
+    """The variant that the sentence is about."""
     allowed = [result for result in one.results if result.is_allowed and result.verdict == verdict and not _is_elsewhere(result)]
     if one.recommended is not None:
         return next(result for result in allowed if result.variant == one.recommended)
@@ -312,7 +315,7 @@ def _improvement(one: WorkloadAnswer) -> float:
 
 def _unsafe(one: WorkloadAnswer) -> str:
     """Variants that are faster and are not recommended for what they can lose."""
-    reference = _gain(one, _best(one, "better")) if one.recommended is not None else 1.0
+    reference = _gain(one, best_of(one, "better")) if one.recommended is not None else 1.0
     warnings = []
     for result in one.results:
         if result.is_allowed or not result.same_hosts or result.verdict not in ("better", "not_enough_repeats"):

@@ -40,15 +40,18 @@ _ENOUGH = 0.3
 #: Repeats with flows from which differences are explained, and reasons that are given.
 _FEWEST, _MOST = 3, 3
 
+#: Hosts of a class that are looked at: of a fleet, more would only take longer.
+_HOSTS = 20
+
 #: How many times the relative standard deviation a difference is, and how far apart all repeats are.
 _NOISE, _CLEAR = 5.0, 1.25
 
 #: What waits on its own, and what passes on exactly what it gets.
 _MEDIA, _PLAIN = {"disk", "aoe", "nbd", "rbd"}, {"disk", "partition", "lvm", "crypt", "multipath"}
 
-#: Kinds of requests, with their wait and one of them.
+#: Kinds of requests, with their wait.
 READS, WRITES, FLUSHES = "reads", "writes", "flushes"
-_KINDS = {READS: ("read_wait", "a read"), WRITES: ("write_wait", "a write"), FLUSHES: ("flush_wait", "a flush")}
+_KINDS = {READS: "read_wait", WRITES: "write_wait", FLUSHES: "flush_wait"}
 
 _WORDS = {"slow": "the slow disk", "fast": "the cache device"}
 
@@ -122,7 +125,7 @@ class Repeat:
         return tuple(filter(None, parts))
 
     def _part(self, devices: tuple[Flow, ...], role: str, kind: str) -> Part | None:
-        seen = [(getattr(one, kind), getattr(one, _KINDS[kind][0])) for one in devices]
+        seen = [(getattr(one, kind), getattr(one, _KINDS[kind])) for one in devices]
         if any(rate is None or (rate and wait is None) for rate, wait in seen):
             return None
         rate, queues = sum(one for one, _wait in seen), [one * (wait or 0.0) / 1000 for one, wait in seen]
@@ -161,7 +164,7 @@ class Repeat:
     def bypassed(self, kind: str) -> float | None:
         """Share of the I/Os of a kind that passed a cache by."""
         names = (f"bypassed_{kind}", f"{kind[:-1]}_hits", f"{kind[:-1]}_misses")
-        return max(known(_ratio(*(getattr(one, name) for name in names)) for one in self.flows.caches), default=None)
+        return max(known(_ratio(*(getattr(one, name, None) for name in names)) for one in self.flows.caches), default=None)
 
 
 def media_of(flows: CellFlows) -> list[Flow]:
@@ -201,7 +204,7 @@ class Rule(t.NamedTuple):
 
 _STAT = "kernel: admin-guide/iostats.rst; Little's law"
 _CACHE = "kernel: admin-guide/device-mapper/cache.rst, admin-guide/bcache.rst"
-_FLUSH = "measured: cache-layers.md, section 0"
+_FLUSH = "kernel: block/stat.rst; measured with lvmcache, bcache and AoE on kernel 6.1"
 
 
 def _rate(r: Repeat) -> Figures:
@@ -229,7 +232,7 @@ def _network(r: Repeat) -> Figures:
         return None
     below = [part.wait for part in r.parts if part.kind == r.top.kind and part.is_below(r.top)]
     sent = sum(known(value for one in r.top.devices for value in (one.read_bytes, one.write_bytes)))
-    return {"one": _KINDS[r.top.kind][1], "below": latency(max(below) * 1e6), "sent": megabytes(sent)} if below else None
+    return {"below": latency(max(below) * 1e6), "sent": megabytes(sent)} if below else None
 
 
 def _writing_back(r: Repeat) -> Figures:
@@ -248,8 +251,8 @@ def _threshold(r: Repeat) -> Figures:
 
 
 def _bypass(r: Repeat) -> Figures:
-    parts = {kind: r.bypassed(kind) for kind in (READS, WRITES) if r.top_is(kind, "slow")}
-    return next(({"share": share(part)} for part in parts.values() if part is not None and part >= 0.5), None)
+    part = r.bypassed(r.top.kind) if r.top is not None and r.top_is(role="slow") else None
+    return {"share": share(part)} if part is not None and part >= 0.5 else None
 
 
 def _missing(r: Repeat, *, is_larger: bool) -> Figures:
@@ -284,7 +287,7 @@ def _load(r: Repeat) -> Figures:
 LIMITS: tuple[Rule, ...] = (
     Rule("rate asked", "the job asks for {limit} and gets it", "fio: HOWTO, rate and rate_iops", _rate),
     Rule("CPU", "a thread of fio uses {fio} of a CPU, the host {busy} of all", "fio: HOWTO, usr_cpu and sys_cpu; kernel: /proc/stat", _cpu),
-    Rule("network", "{one} takes {p.each} at {p.where} and {below} behind it ({sent} MB/s)", "measured: cache-layers.md, section 7", _network),
+    Rule("network", "{p.kind} take {p.each} at {p.where} and {below} behind it ({sent} MB/s)", "measured: AoE on kernel 6.1", _network),
     Rule("writing back", "{p.where} writes back what was dirty before{dirty}: {p.what}", _CACHE, _writing_back),
     Rule("dirty threshold", "{dirty} of {size} dirty in the cache: writes wait for {p.where} ({p.what})", _CACHE, _threshold),
     Rule("bypass", "{share} of the {p.kind} bypass the cache: {p.where} gets {p.what}", _CACHE, _bypass),
@@ -305,12 +308,10 @@ LIMITS: tuple[Rule, ...] = (
 NOT_KNOWN = "not known"
 
 
-def limit_of(repeats: t.Sequence[Repeat]) -> Limit | None:
-    """The rule that speaks in more than half of the repeats, with the figures of the one in the middle; ``None`` without flows."""
-    if not repeats:
-        return None
+def limit_of(repeats: t.Sequence[Repeat]) -> Limit:
+    """The rule that speaks in more than half of the repeats, with the figures of the one in the middle of them."""
     first = (next(((r, rule, figures) for rule in LIMITS if (figures := rule.finds(r)) is not None), None) for r in repeats)
-    found = sorted(filter(None, first), key=lambda one: one[0].one.iops or 0.0)
+    found = list(filter(None, first))
     names = Counter(rule.name for _r, rule, _figures in found)
     same = [one for one in found if names[one[1].name] * 2 > len(repeats)]
     if not same:
@@ -343,16 +344,8 @@ class Change:
     new: tuple[tuple[Repeat, Part], ...]
 
     @property
-    def kind(self) -> str:
-        return self.old[0][1].kind
-
-    @property
-    def one(self) -> str:
-        return _KINDS[self.kind][1]
-
-    @property
-    def where(self) -> str:
-        return self.old[0][1].where
+    def p(self) -> Part:
+        return self.old[0][1]
 
     @property
     def before(self) -> str:
@@ -360,7 +353,7 @@ class Change:
 
     @property
     def rates(self) -> str:
-        return f"({self.where} gets {figure(median(part.rate for _r, part in self.new))} per second in place of {self.before})"
+        return f"({self.p.where} gets {figure(median(part.rate for _r, part in self.new))} per second in place of {self.before})"
 
     def falls(self, value: t.Callable[[Repeat, Part], float]) -> tuple[float, float] | None:
         """The middle of a value before and after, where it is less by more than its noise."""
@@ -372,7 +365,7 @@ class Change:
         return self.falls(lambda r, part: part.rate / (r.one.iops or 1.0)) or (1.0, 1.0)
 
     def is_halved(self, *kinds: str) -> bool:
-        return self.kind in kinds and self.per_io[1] <= self.per_io[0] / 2
+        return self.p.kind in kinds and self.per_io[1] <= self.per_io[0] / 2
 
 
 def _changes(pair: Pair) -> list[Change]:
@@ -396,13 +389,13 @@ def _fall(old: t.Sequence[float], new: t.Sequence[float]) -> tuple[float, float]
 
 
 def _no_flush(pair: Pair, c: Change) -> Figures:
-    return {"contrast": _contrast(pair, c)} if c.kind == FLUSHES and c.per_io[1] <= 0.05 * c.per_io[0] else None
+    return {"contrast": _contrast(pair, c)} if c.p.kind == FLUSHES and c.per_io[1] <= 0.05 * c.per_io[0] else None
 
 
 def _contrast(pair: Pair, c: Change) -> str:
     """What the place gets in the baseline, and in another variant with the same caches."""
     text = f"{pair.base} sends it {c.before} per second"
-    names, modes = c.old[0][1].names, [one.mode for one in pair.repeats[pair.name][0].flows.caches]
+    names, modes = c.p.names, [one.mode for one in pair.repeats[pair.name][0].flows.caches]
     for name, repeats in pair.repeats.items():
         parts = [part for r in repeats for part in r.parts if part.kind == FLUSHES]
         seen, fast = ([part for part in parts if test(part)] for test in (lambda part: part.names == names, lambda part: part.role == "fast"))
@@ -418,7 +411,7 @@ def _contrast(pair: Pair, c: Change) -> str:
 
 
 def _less_bypass(pair: Pair, c: Change) -> Figures:
-    old, new = (median(r.bypassed(c.kind) for r in pair.repeats[name]) if c.is_halved(READS, WRITES) else None for name in (pair.base, pair.name))
+    old, new = (median(r.bypassed(c.p.kind) for r in pair.repeats[name]) if c.is_halved(READS, WRITES) else None for name in (pair.base, pair.name))
     return {"old": share(old), "new": share(new)} if old is not None and new is not None and old >= max(_ENOUGH, 2 * new) else None
 
 
@@ -429,12 +422,12 @@ def _hits(_pair: Pair, c: Change) -> Figures:
 
 def _deferred(_pair: Pair, c: Change) -> Figures:
     is_new = all(r.writeback for r, _part in c.new) and not any(r.writeback for r, _part in c.old)
-    return {} if c.is_halved(WRITES) and is_new and c.old[0][1].role != "fast" else None
+    return {} if c.is_halved(WRITES) and is_new and c.p.role != "fast" else None
 
 
 def _larger(_pair: Pair, c: Change) -> Figures:
     old, new = (median(one.request_bytes for _r, part in side for one in part.devices) or 0.0 for side in (c.old, c.new))
-    return {"old": size(old), "new": size(new)} if c.kind != FLUSHES and c.per_io[1] < c.per_io[0] and new >= 1.5 * old > 0 else None
+    return {"old": size(old), "new": size(new)} if c.p.kind != FLUSHES and c.per_io[1] < c.per_io[0] and new >= 1.5 * old > 0 else None
 
 
 def _faster(_pair: Pair, c: Change) -> Figures:
@@ -447,13 +440,13 @@ def _fewer(_pair: Pair, c: Change) -> Figures:
 
 
 REASONS: tuple[Rule, ...] = (
-    Rule("no flush", "no flush reaches {c.where} ({contrast})", _FLUSH, _no_flush),
-    Rule("less bypass", "{new} of the {c.kind} bypass the cache in place of {old} {c.rates}", _CACHE, _less_bypass),
+    Rule("no flush", "no flush reaches {c.p.where} ({contrast})", _FLUSH, _no_flush),
+    Rule("less bypass", "{new} of the {c.p.kind} bypass the cache in place of {old} {c.rates}", _CACHE, _less_bypass),
     Rule("hits", "{hit} of the reads hit the cache {c.rates}", _CACHE, _hits),
     Rule("deferred writes", "writes wait for the cache only and are written back later {c.rates}", _CACHE, _deferred),
-    Rule("larger requests", "{c.where} gets requests of {new} in place of {old}", "measured: field-cases.md, case C", _larger),
-    Rule("fewer requests", "{c.where} gets {new} {c.kind} per I/O in place of {old}", _STAT, _fewer),
-    Rule("shorter waits", "{c.one} takes {new} at {c.where} in place of {old}", _STAT, _faster),
+    Rule("larger requests", "{c.p.where} gets requests of {new} in place of {old}", "published: AoE with MTU 9000 and 8700 under flashcache", _larger),
+    Rule("fewer requests", "{c.p.where} gets {new} {c.p.kind} per I/O in place of {old}", _STAT, _fewer),
+    Rule("shorter waits", "{c.p.kind} take {new} at {c.p.where} in place of {old}", _STAT, _faster),
 )
 
 
@@ -505,15 +498,20 @@ class Observed:
         """With the limit of each variant, why the recommended one is faster, and how long its rate lasts; as it is where there are no flows."""
         if not self._rows.flows:
             return workload
-        hosts = [repeats for host in sorted(set().union(*sides.values())) if (repeats := self.repeats_of(host, sides))]
-        limits = {name: limit_of([r for seen in hosts for r in seen.get(name, ())]) for name in sides}
-        workload = replace(workload, results=tuple(replace(one, limit=limits.get(one.variant)) for one in workload.results))
-        base, best = workload.baseline, workload.recommended
-        if best is None:
+        names = sorted(set().union(*sides.values()))
+        hosts = [repeats for host in names[:: -(-len(names) // _HOSTS)] if (repeats := self.repeats_of(host, sides))]
+        every = {name: sorted((r for seen in hosts for r in seen.get(name, ())), key=lambda r: r.one.iops or 0.0) for name in sides}
+        results = [
+            replace(one, limit=limit_of(here), flows=here[len(here) // 2].flows) if (here := every.get(one.variant)) else one for one in workload.results
+        ]
+        workload = replace(workload, results=tuple(results))
+        base, verdict = workload.baseline, answer_text.verdict_of(workload)
+        if verdict not in ("better", "not_enough_repeats"):
             return workload
+        best = answer_text.best_of(workload, verdict).variant
         pairs = [Pair(base, best, seen, functools.partial(self._write_cache, seen)) for seen in hosts if base in seen and best in seen]
         lasts = (burst_of(seen.get(best, ()), _then(workload, seen.get(base, ()))) for seen in hosts)
-        return replace(workload, because=_common(pairs), burst=next(filter(None, lasts), ""))
+        return replace(workload, because=_common(pairs) if workload.recommended else None, burst=next(filter(None, lasts), ""))
 
     def repeats_of(self, host: str, sides: Sides) -> dict[str, list[Repeat]]:
         """Those of each variant that have flows and a rate."""
@@ -544,13 +542,15 @@ class Observed:
 
 
 def _common(pairs: t.Sequence[Pair]) -> str | None:
-    """The reasons that more than half of the hosts have, with the figures of the first of them; ``None`` where no host has flows of both variants."""
+    """The reasons that more than half of the hosts have, with the figures of one of them; ``None`` where no host has flows of both variants."""
     if not pairs:
         return None
-    found = [reasons_of(pair) for pair in pairs]
-    counts = Counter(name for reasons in found for name in reasons)
-    texts = {name: text for reasons in reversed(found) for name, text in reasons.items() if counts[name] * 2 > len(pairs)}
-    return listed(list(texts.values())[:_MOST])
+    found = [(pair, reasons_of(pair)) for pair in pairs]
+    counts = Counter(name for _pair, reasons in found for name in reasons)
+    common = {name for name, count in counts.items() if count * 2 > len(pairs)}
+    pair, most = max(found, key=lambda one: len(common & one[1].keys()))
+    host = f" (figures of {pair.repeats[pair.base][0].one.host})" if len(pairs) > 1 and common else ""
+    return listed([text for name, text in most.items() if name in common][:_MOST]) + host
 
 
 def _then(workload: WorkloadAnswer, seen: t.Sequence[Repeat]) -> str:

@@ -14,6 +14,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Question
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import HostClass
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import Safety
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import CellFlows
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
@@ -41,7 +42,7 @@ class Result:
     :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
     :param is_allowed: whether it keeps whatever the baseline keeps.
     :param without_result: of the measurements that were planned, how many have no result.
-    :param limit: ``None`` where no flows were recorded.
+    :param limit: ``None`` where no flows were recorded. :param flows: those of one repeat, in the middle by its rate.
     """
 
     variant: str
@@ -56,6 +57,7 @@ class Result:
     without_result: int = 0
     extremes: tuple[float, float] | None = None
     limit: Limit | None = None
+    flows: CellFlows | None = None
 
     @property
     def comparison(self) -> Comparison | None:

@@ -143,7 +143,7 @@ def test_limits_have_their_figures():
 
     assert text("rate asked") == "the job asks for rate_iops=200 and gets it"
     assert text("CPU") == "a thread of fio uses 90 % of a CPU, the host 98 % of all"
-    assert text("network") == "a write takes 1.2 ms at etherd!e1.1 and 100 µs behind it (3.28 MB/s)"
+    assert text("network") == "writes take 1.2 ms at etherd!e1.1 and 100 µs behind it (3.28 MB/s)"
     assert text("dirty threshold") == "985 MB of 1 GB dirty in the cache: writes wait for the slow disk sda (150 writes per second of 6 ms)"
     assert text("dirty threshold of a setting").startswith("102 MB of 1 GB dirty in the cache")
     assert text("writing back") == "the slow disk sda writes back what was dirty before (500 MB → 100 MB): 160 writes per second of 6 ms"
@@ -246,7 +246,7 @@ def test_reasons_have_their_figures():
     )
     assert because("larger requests") == "etherd!e1.1 gets requests of 32.8 kB in place of 4.1 kB"
     assert because("fewer requests") == "sda gets 1 writes per I/O in place of 3"
-    assert because("shorter waits") == "a write takes 800 µs at sda in place of 6 ms"
+    assert because("shorter waits") == "writes take 800 µs at sda in place of 6 ms"
 
 
 def test_every_rule_has_a_planted_test_a_source_and_a_line_in_the_documentation():
@@ -333,8 +333,31 @@ def test_reasons_of_several_hosts_are_those_of_most():
         [workload] = answered(*variants).workloads
         return workload.because
 
-    assert campaign("no flush", "no flush", "shorter waits") == "no flush reaches sda (bare sends it 150 per second)"
+    assert campaign("shorter waits", "no flush", "no flush") == "no flush reaches sda (bare sends it 150 per second) (figures of node1)"
     assert campaign("no flush", "shorter waits") == ""
+
+
+class Counting(dict):
+    """Flows, and of which hosts they were asked for."""
+
+    hosts = frozenset()
+
+    def get(self, key, default=None):
+        self.hosts |= {key[0]}
+        return super().get(key, default)
+
+
+@pytest.mark.parametrize(("count", "asked"), [(1, 1), (20, 20), (21, 11), (90, 18)])
+def test_of_a_fleet_few_hosts_are_looked_at(count, asked):
+    variants = []
+    for number in range(count):
+        for measured, flows in both("no flush", spread=0):
+            host = f"node{number:03d}"
+            variants.append(([dataclasses.replace(one, host=host) for one in measured], {(host, *key[1:]): value for key, value in flows.items()}))
+    rows = rows_of(*variants)
+    rows.flows = Counting(rows.flows)
+    assert answer_of(rows, rows.points()).workloads[0].because.startswith("no flush reaches sda")
+    assert len(rows.flows.hosts) == asked
 
 
 def test_reasons_that_are_missing_are_said_once():
@@ -384,3 +407,22 @@ def test_the_rate_of_an_origin_that_was_not_measured_alone_is_not_known():
     old = planted("bare", *four(150, disk(writes=(150, 6)), ssd(writes=(150, 0.2)), caches=[cache("writethrough")]))
     new = planted("other", *[(iops, CellFlows(FAST, (cache(dirty=(0, 20)),))) for iops in (900, 905, 910, 915)], started=2e9)
     assert "then at the rate of the origin, which was not measured; the cell" in answered(old, new).workloads[0].burst
+
+
+def test_no_headline_names_a_burst_as_if_it_lasted():
+    """Neither where it is not proved, nor where workloads are put together."""
+    flows = CellFlows(FAST, (cache(dirty=(0, 20)),))
+    few = [planted("bare", (150, CellFlows((disk(writes=(150, 6)),), ()))), planted("other", (900, flows), started=2e9)]
+    [said] = answered(*few).sentences
+    assert said.startswith("other looks 6.00 times as fast as bare") and "-e fio_benchmark_repeats=4. This is a burst: at this rate the cache (1 GB)" in said
+    assert "because" not in said
+
+    cells = [
+        variant
+        for number in range(4)
+        for variant in (
+            planted("bare", *four(150, disk(writes=(150, 6)), spread=0), cell=f"randwrite-{number}k"),
+            planted("other", *[(iops, flows) for iops in (900, 905, 910, 915)], cell=f"randwrite-{number}k", started=2e9),
+        )
+    ]
+    assert answered(*cells).sentences[0] == "other is shown to be better in 4 of 4 workloads: 6.05 to 6.05 times as fast as bare, in 4 of them as a burst."

@@ -68,8 +68,8 @@ def test_the_recommended_variant_becomes_variables_with_its_proof(tmp_path):
 def test_the_file_says_why_and_how_long_it_lasts():
     rows = planted_flows.demo()
     variables = {name: {"block_cache_caches": [{"name": "images", "mode": name}]} for name in rows.variants}
-    [text] = recommendations(answer_of(rows, rows.points()), [HostState("node1", "", "", {}, {}, variables)], "night").values()
-    said = " ".join(line[2:] for line in text.splitlines() if line.startswith("# "))
+    found = recommendations(answer_of(rows, rows.points()), [HostState("node1", "", "", {}, {}, variables)], "night")
+    said = str(found).replace("\\n# ", " ")
     assert ", because no flush reaches the slow disk sda (bare-disk_on sends it 92.5 per second" in said
     assert "This is a burst: at this rate the cache (1 GB) is full after 2 min" in said
 

@@ -25,6 +25,9 @@ _LOOK, _PACE = 2.0, 60.0
 #: What a cache has kept once it keeps again, give or take so much.
 _SAME = 1.05
 
+#: Why a cell says little about its settings, as a clause.
+NOT_CLEAN = "a cache still held what was written before it"
+
 
 @frozen
 class Left:

@@ -15,6 +15,7 @@ import time
 import traceback
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost, describe_target, devices_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.fingerprint import measurement_sha256
@@ -25,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses, rounds, search, warming
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import BarrierResult, Barriers
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import Draining, Left
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import NOT_CLEAN, Draining, Left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, StartTime, all_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of, seconds_left, warming_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.outcomes import Outcomes
@@ -38,6 +39,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
+
+
+#: Kinds of cached devices whose hits are counted some seconds late.
+_COUNT_LATE = frozenset(kind.kernel_kind for kind in CACHE_TYPES.values() if kind.counts_late)
 
 
 class HostRun:
@@ -270,7 +275,7 @@ class HostRun:
             return ""
         if self.caches.dirty(self._names_of(due)) == 0 and not left.pace:
             return ""
-        return "a cache still held what was written before it"
+        return NOT_CLEAN
 
     def _names_of(self, requested: t.Iterable[RequestedCell]) -> set[str]:
         return all_names([one.cell for one in requested], self.prepared, self.host.root)[1]
@@ -280,7 +285,7 @@ class HostRun:
         if not wanting:
             return None, ""
         names, began, number = self._names_of(wanting), time.monotonic(), 0
-        late = any(device is not None and device.kind == "bcache" for device in map(self.prepared.devices.get, names))
+        late = any(device is not None and device.kind in _COUNT_LATE for device in map(self.prepared.devices.get, names))
         ratios: dict[str, list[float]] = {}
         steady, ended = False, ""
         before = self.caches.read(names)

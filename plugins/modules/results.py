@@ -74,7 +74,7 @@ options:
     description: With O(format=ndjson), the tables to export.
     type: list
     elements: str
-    choices: [cells, intervals, histograms, layers, stacks, devices, device_intervals, targets_at_once]
+    choices: [cells, intervals, histograms, layers, stacks, devices, device_intervals, targets_at_once, cache_intervals, flows, cache_flows]
     default: [cells]
 seealso:
   - module: cachefleet.storage.report
@@ -201,7 +201,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-_TABLES = ["cells", "intervals", "histograms", "layers", "stacks", "devices", "device_intervals", "targets_at_once"]
+_TABLES = ["cells", "intervals", "histograms", "layers", "stacks", "devices", "device_intervals", "targets_at_once", "cache_intervals", "flows", "cache_flows"]
 
 
 def argument_spec() -> dict[str, t.Any]:

@@ -30,6 +30,9 @@ class CacheStatus:
     """One cached device. ``block_size`` in bytes; ``used``, ``total`` and ``dirty`` in blocks of that size.
     ``metadata_used`` and ``metadata_size`` in bytes.
 
+    ``series`` has further counters, which only say something while they are watched: ``promotions`` of blocks, and the blocks that dm-writecache
+    found, placed and passed by, which kernels before 5.18 count by requests.
+
     ``failed`` is set when the kernel reports no more than ``Fail`` or ``Error``; every figure is ``None`` then. The counters
     of hits are the kernel's 32-bit ones and start again at every table reload.
     """
@@ -53,6 +56,7 @@ class CacheStatus:
     write_hits: int | None = None
     write_misses: int | None = None
     errors: int | None = None
+    series: t.Mapping[str, int] = field(default_factory=dict)
 
 
 def device_name(vg: str, lv: str) -> str:
@@ -195,6 +199,7 @@ def _parse_cache(words: list[str]) -> CacheStatus:
         read_misses=counters[1],
         write_hits=counters[2],
         write_misses=counters[3],
+        series={"promotions": counters[5]},
     )
 
 
@@ -204,7 +209,12 @@ def _parse_writecache(words: list[str]) -> CacheStatus:
         return CacheStatus("writecache", failed=True)
     errors, total, free = (int(number) for number in words[:3])
     # Whatever is in a writecache is dirty: it holds nothing else.
-    return CacheStatus("writecache", mode="writeback", used=total - free, total=total, dirty=total - free, errors=errors)
+    series = {}
+    if len(words) >= 11:
+        reads, read_hits, _writes, uncommitted, committed, around, placed = (int(number) for number in words[4:11])
+        series = {"read_hits": read_hits, "read_misses": max(reads - read_hits, 0), "write_hits": uncommitted + committed}
+        series.update(write_misses=placed, bypassed_writes=around)
+    return CacheStatus("writecache", mode="writeback", used=total - free, total=total, dirty=total - free, errors=errors, series=series)
 
 
 def _take_counted(words: list[str]) -> tuple[list[str], list[str]]:

@@ -19,6 +19,7 @@ STATES = ("ok", "needs_check", "read_only", "failed", "cache_missing", "inactive
 
 #: Names of :attr:`CacheState.counters`: requests since the cache was loaded, or as far as the kernel counts.
 #: ``bypassed``: what was never looked up, for its size, because it was sequential, or because the cache was congested.
+#: ``written_back_bytes``: from the cache to its origin.
 COUNTERS = (
     "read_hits",
     "read_misses",
@@ -28,6 +29,7 @@ COUNTERS = (
     "bypassed_writes",
     "cache_errors",
     "origin_errors",
+    "written_back_bytes",
 )
 
 

@@ -80,6 +80,7 @@ class CacheType:
     :param cutoff_in_bytes: whether that is a size.
     :param shared_histogram: whether its counts of sizes are one for all caches of the host.
     :param counts_late: whether its counters are some seconds old.
+    :param counts_sectors: whether it counts hits and misses in sectors.
     """
 
     name: str
@@ -102,6 +103,7 @@ class CacheType:
     cutoff_in_bytes: bool = False
     shared_histogram: bool = False
     counts_late: bool = False
+    counts_sectors: bool = False
 
     @property
     def in_mapper(self) -> bool:
@@ -123,7 +125,13 @@ BCACHE = CacheType(
     counts_late=True,
 )
 ENHANCEIO = CacheType(
-    "enhanceio", found_on=_enhanceio_of, has_unit=True, has_tools=True, whole_blocks=True, why_bypassed="it bypasses requests that are not whole blocks"
+    "enhanceio",
+    found_on=_enhanceio_of,
+    has_unit=True,
+    has_tools=True,
+    whole_blocks=True,
+    why_bypassed="it bypasses requests that are not whole blocks",
+    counts_sectors=True,
 )
 #: In the order in which caches of several types are configured.
 CACHE_TYPES: t.Mapping[str, CacheType] = {

@@ -77,7 +77,7 @@ _BAD = tuple(
 _TERMINATED = re.compile(r"^fio: terminating on signal (\d+)")
 
 #: ``/sys/class/block/*/stat`` (Documentation/block/stat.rst): I/Os, merges, sectors of 512 bytes, milliseconds.
-_STAT_FIELDS = (
+STAT_FIELDS = (
     *("read_ios", "read_merges", "read_sectors", "read_ticks"),
     *("write_ios", "write_merges", "write_sectors", "write_ticks"),
     *("in_flight", "io_ticks", "time_in_queue"),
@@ -358,13 +358,23 @@ def other_messages(run: Run, output: Output | None) -> list[str]:
     return [line for line in _lines(run, output) if not _TERMINATED.match(line) and not any(pattern.match(line) for pattern in _USUAL)]
 
 
+def without_flushes(counters: t.Mapping[str, int], name: str, root: Path = Path("/")) -> dict[str, int]:
+    """The counters of a device without those of flushes, if it counts none.
+
+    Flushes are counted where there are requests (``blk_account_io_flush`` of block/blk-flush.c, since Linux 5.5), and what has requests has ``mq``
+    in sysfs: whole disks and multipath. Other mappings, MD, bcache and partitions print a 0 that means nothing.
+    """
+    counts = (root / "sys/class/block" / name / "mq").is_dir()
+    return {key: value for key, value in counters.items() if counts or not key.startswith("flush_")}
+
+
 def read_device_stats(names: t.Iterable[str], root: Path = Path("/")) -> dict[str, dict[str, int]]:
-    """The kernel's counters of some block devices, by name; a device that is gone is left out."""
+    """The kernel's counters of some block devices, by name; a device that is gone is left out, and so are flushes of one that counts none."""
     found = {}
     for name in names:
         try:
             words = (root / "sys/class/block" / name / "stat").read_text().split()
         except OSError:
             continue
-        found[name] = dict(zip(_STAT_FIELDS, map(int, words)))
+        found[name] = without_flushes(dict(zip(STAT_FIELDS, map(int, words))), name, root)
     return found

@@ -53,17 +53,24 @@ def write_campaign(
     campaign: str = CAMPAIGN,
     variants: t.Mapping[str, Truth] | None = None,
     loads: t.Sequence[tuple[str, str, int]] = (),
+    caches: bool = False,
 ) -> Path:
     """A campaign with hosts ``host0000``…, each the same wherever and whenever it is made.
 
     :param hosts: how many, or which numbers.
     :param cells: of each host, over all variants.
     :param variants: instead of ``VARIANTS``. :param loads: instead of ``CELLS``.
+    :param caches: whether each cell has the series of a cache that becomes warm.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "campaign.json").write_text(json.dumps({"schema": 1, "campaign": campaign, "created": CREATED}))
     for number in range(hosts) if isinstance(hosts, int) else hosts:
         _write_host(folder, number, cells, seconds, campaign, variants or {}, loads or CELLS)
+        for place in (folder / f"host{number:04d}").glob("*/*/*/meta.json") if caches else ():
+            meta = json.loads(place.read_text())
+            content = _packed(_cache_series(meta["io_start"], meta["io_end"]))
+            place.with_name("cache_series.log.gz").write_bytes(content)
+            place.write_text(json.dumps({**meta, "files": {**meta["files"], "cache_series.log.gz": hashlib.sha256(content).hexdigest()}}, indent=1))
     return folder
 
 
@@ -285,6 +292,17 @@ def _device_series(series: dict[str, t.Any], start: float, seconds: int, size: i
         w = 0 if writes is None else int(writes[second - 1])
         for name in ("dm-0", "sda", "sdb"):
             lines.append(f"{start + second:.3f},{name},{r}.00,{w}.00,{r * size // 1024}.00,{w * size // 1024}.00,0.00,0.00,0.40,0.41,1.00,0.90,14.20,99.10,16")
+    return "\n".join(lines) + "\n"
+
+
+def _cache_series(start: float, end: float) -> str:
+    lines = [
+        "epoch_s,cache,dirty_bytes,used_bytes,read_hits,read_misses,write_hits,write_misses,bypassed_reads,bypassed_writes,"
+        "size_bytes,promotions,written_back_bytes"
+    ]
+    for place in range(int(end - start) // 5 + 4):
+        read = 5000 * place
+        lines.append(f"{start - 10 + 5 * place:.3f},dm-0,{place << 20},{place << 24},{read},{read // 2},{read},{read // 4},,,{2**36},{place},")
     return "\n".join(lines) + "\n"
 
 

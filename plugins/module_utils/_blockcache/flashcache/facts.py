@@ -122,6 +122,8 @@ def counters_of(cache: Running) -> dict[str, int]:
         if f"{what}_hits" in found:
             counters[f"{what}_hits"] = found[f"{what}_hits"]
             counters[f"{what}_misses"] = max(found[f"{what}s"] - found[f"{what}_hits"] - bypassed, 0)
+    if "cleanings" in found:
+        counters["written_back_bytes"] = found["cleanings"] * cache.table.block_size
     if errors:
         counters["cache_errors"] = errors.get("ssd_read_errors", 0) + errors.get("ssd_write_errors", 0)
         counters["origin_errors"] = errors.get("disk_read_errors", 0) + errors.get("disk_write_errors", 0)

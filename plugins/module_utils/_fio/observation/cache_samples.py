@@ -25,6 +25,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 _COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses", "bypassed_reads", "bypassed_writes")
+#: Likewise, after the size. bcache prints what it wrote and bypassed with three digits: too coarse for what one cell adds.
+_MORE_COUNTERS = ("promotions", "written_back_bytes")
 #: Commands that are kept for a message.
 _REMEMBERED = 50
 _DM_TARGETS = frozenset({"cache", "writecache"})
@@ -37,11 +39,12 @@ class Sample(t.NamedTuple):
     dirty: int | None
     used: int | None
     counters: t.Mapping[str, int]
+    size: int | None = None
 
     @property
     def row(self) -> str:
         """Without the time, as a line of ``cache_series.log``; what is not known is empty."""
-        values = [self.dirty, self.used, *(self.counters.get(name) for name in _COUNTERS)]
+        values = [self.dirty, self.used, *map(self.counters.get, _COUNTERS), self.size, *map(self.counters.get, _MORE_COUNTERS)]
         return ",".join([self.name, *("" if value is None else str(value) for value in values)])
 
 
@@ -99,7 +102,8 @@ class CacheSamples:
                 continue
             block = status.block_size or sizes.get(name)
             counters = {key: getattr(status, key) for key in _COUNTERS[:4] if getattr(status, key) is not None}
-            found.append(Sample(device.name, _bytes(status.dirty, block), _bytes(status.used, block), counters))
+            counters.update(status.series)
+            found.append(Sample(device.name, _bytes(status.dirty, block), _bytes(status.used, block), counters, _bytes(status.total, block)))
         return found
 
     def _surveyed(self, kind: CacheType, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
@@ -111,7 +115,7 @@ class CacheSamples:
     @staticmethod
     def _of(caches: t.Iterable[CacheState], chosen: t.Sequence[BlockDevice]) -> list[Sample]:
         names = {device.name for device in chosen}
-        return [Sample(cache.device_name or cache.name, cache.dirty, cache.used, cache.counters) for cache in caches if cache.device_name in names]
+        return [Sample(one.device_name or one.name, one.dirty, one.used, one.counters, one.size) for one in caches if one.device_name in names]
 
 
 def _bytes(blocks: int | None, size: int | None) -> int | None:

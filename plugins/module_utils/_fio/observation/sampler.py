@@ -16,12 +16,15 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import STAT_FIELDS, without_flushes
 
 DEVICE_SERIES = "device_series.log"
 CACHE_SERIES = "cache_series.log"
 
 COLUMNS = "epoch_s,device,r_s,w_s,rkb_s,wkb_s,rrqm_s,wrqm_s,r_await_ms,w_await_ms,f_s,f_await_ms,aqu_sz,util_pct,in_flight"
-CACHE_COLUMNS = "epoch_s,cache,dirty_bytes,used_bytes,read_hits,read_misses,write_hits,write_misses,bypassed_reads,bypassed_writes"
+CACHE_COLUMNS = (
+    "epoch_s,cache,dirty_bytes,used_bytes,read_hits,read_misses,write_hits,write_misses,bypassed_reads,bypassed_writes,size_bytes,promotions,written_back_bytes"
+)
 
 #: A query of device-mapper starts a command: not more often than this. In seconds.
 CACHE_INTERVAL = 5.0
@@ -29,13 +32,6 @@ CACHE_INTERVAL = 5.0
 _LEAST = 0.2
 _WRAP = 1 << 32
 
-_FIELDS = (
-    *("read_ios", "read_merges", "read_sectors", "read_ticks"),
-    *("write_ios", "write_merges", "write_sectors", "write_ticks"),
-    *("in_flight", "io_ticks", "time_in_queue"),
-    *("discard_ios", "discard_merges", "discard_sectors", "discard_ticks"),
-    *("flush_ios", "flush_ticks"),
-)
 _TICKS = frozenset({"read_ticks", "write_ticks", "io_ticks", "time_in_queue", "flush_ticks"})
 
 Counters = t.Mapping[str, int]
@@ -43,7 +39,11 @@ Counters = t.Mapping[str, int]
 
 @frozen
 class Rates:
-    """One device over one interval. Rates per second, sizes in KiB, times in ms; a wait is 0 where nothing was waited for."""
+    """One device over one interval. Rates per second, sizes in KiB, times in ms.
+
+    :param read_await: ``None`` where nothing was waited for, as ``write_await`` and ``flush_await``.
+    :param flushes: ``None`` where the kernel does not count them.
+    """
 
     reads: float
     writes: float
@@ -51,21 +51,22 @@ class Rates:
     written_kib: float
     read_merges: float
     write_merges: float
-    read_await: float
-    write_await: float
-    flushes: float
-    flush_await: float
+    read_await: float | None
+    write_await: float | None
+    flushes: float | None
+    flush_await: float | None
     queue: float
     util: float
     in_flight: int
 
     @property
     def row(self) -> str:
+        """As a line of ``device_series.log``, without time and name; what is not known is empty."""
         values = (
             *(self.reads, self.writes, self.read_kib, self.written_kib, self.read_merges, self.write_merges, self.read_await, self.write_await),
             *(self.flushes, self.flush_await, self.queue, self.util),
         )
-        return ",".join([*(f"{value:.2f}" for value in values), str(self.in_flight)])
+        return ",".join([*("" if value is None else f"{value:.2f}" for value in values), str(self.in_flight)])
 
 
 def parse_diskstats(text: str, names: t.Container[str]) -> dict[str, Counters]:
@@ -74,7 +75,7 @@ def parse_diskstats(text: str, names: t.Container[str]) -> dict[str, Counters]:
     for line in text.splitlines():
         words = line.split()
         if len(words) >= 14 and words[2] in names:
-            found[words[2]] = dict(zip(_FIELDS, map(int, words[3:])))
+            found[words[2]] = dict(zip(STAT_FIELDS, map(int, words[3:])))
     return found
 
 
@@ -87,7 +88,7 @@ def rates(before: Counters, after: Counters, seconds: float) -> Rates | None:
         grown[name] %= _WRAP
     if any(value < 0 for name, value in grown.items() if name not in _TICKS and name != "in_flight"):
         return None
-    flushes = grown.get("flush_ios", 0)
+    flushes = grown.get("flush_ios")
     return Rates(
         reads=grown["read_ios"] / seconds,
         writes=grown["write_ios"] / seconds,
@@ -97,16 +98,16 @@ def rates(before: Counters, after: Counters, seconds: float) -> Rates | None:
         write_merges=grown["write_merges"] / seconds,
         read_await=_each(grown["read_ticks"], grown["read_ios"]),
         write_await=_each(grown["write_ticks"], grown["write_ios"]),
-        flushes=flushes / seconds,
-        flush_await=_each(grown.get("flush_ticks", 0), flushes),
+        flushes=None if flushes is None else flushes / seconds,
+        flush_await=_each(grown.get("flush_ticks", 0), flushes or 0),
         queue=grown["time_in_queue"] / 1000 / seconds,
         util=min(grown["io_ticks"] / 10 / seconds, 100.0),
         in_flight=after["in_flight"],
     )
 
 
-def _each(milliseconds: int, count: int) -> float:
-    return milliseconds / count if count else 0.0
+def _each(milliseconds: int, count: int) -> float | None:
+    return milliseconds / count if count else None
 
 
 def figures(found: t.Sequence[Rates]) -> dict[str, float | None]:
@@ -114,7 +115,7 @@ def figures(found: t.Sequence[Rates]) -> dict[str, float | None]:
     if not found:
         return {"iops": None, "bandwidth": None, "latency_ms": None}
     count = sum(one.reads + one.writes for one in found)
-    waited = sum(one.reads * one.read_await + one.writes * one.write_await for one in found)
+    waited = sum(one.reads * (one.read_await or 0.0) + one.writes * (one.write_await or 0.0) for one in found)
     moved = sum(one.read_kib + one.written_kib for one in found) * 1024
     return {"iops": round(count, 1), "bandwidth": round(moved), "latency_ms": round(waited / count, 3) if count else None}
 
@@ -207,7 +208,8 @@ class Sampler:
 
     def _read(self) -> dict[str, Counters]:
         try:
-            return parse_diskstats((self.root / "proc/diskstats").read_text(), self._names)
+            found = parse_diskstats((self.root / "proc/diskstats").read_text(), self._names)
+            return {name: without_flushes(counters, name, self.root) for name, counters in found.items()}
         except (OSError, ValueError):
             return {}
 

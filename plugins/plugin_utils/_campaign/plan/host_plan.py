@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, check_wear, wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, check_wear, wear_of, written_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, PlanStep, Run, make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import ASSUMED_IOPS, ASSUMED_RATE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.claims import claim_of, fewest_repeats
@@ -155,7 +155,7 @@ def _totals(plan: Plan) -> list[str]:
 
 
 def _wear_line(wear: Wear) -> str:
-    line = f"{_end(wear.path, 50)}: writes " + (f"at most {size(wear.written)}" if wear.written else "nothing")
+    line = f"{_end(wear.path, 50)}: {written_text(wear.written, wear.assumed)}"
     if wear.unknown:
         line += f", without {len(wear.unknown)} cells of which that is not known"
     return f"{line}, {amount(wear.percent)} of its rated {size(wear.endurance)}" if wear.percent is not None and wear.endurance else line

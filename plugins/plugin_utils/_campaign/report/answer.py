@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, replace
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, causes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of, without_undecided
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, HostClass, host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import (
@@ -97,6 +97,7 @@ def answer_of(
     for one in able:
         runs.setdefault((one.cell, one.direction), {}).setdefault(one.variant, {})[one.host] = one.runs
     known = SafetyOfHosts(rows)
+    observed = causes.Observed(rows)
     failed = _without_result(rows)
     classes = _with_pairs(host_classes(rows, facts), names, points)
     workloads = []
@@ -111,7 +112,7 @@ def answer_of(
             sides = {name: of_class[name] for name in (base, *names) if of_class.get(name)}
             if sides:
                 workload = _workload(host_class, question, sides, base, safety, keys, levels)
-                workloads.append(_with_failures(workload, failed))
+                workloads.append(_with_failures(observed.explained(workload, sides), failed))
     every = frozenset(rows.hosts)
     hosts_of = {name: len({one.host for one in points if one.variant == name}) for name in names}
     variants = tuple(Variant(name, hosts_of[name], known.of(every, name)) for name in names)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import parts_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import CellFlows, FlowKey, read_flows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram, CampaignTables
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, points_of
@@ -20,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import co
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
 
 #: What can distinguish hosts.
 FACTS = ("controller", "drives", "drive_firmware", "kernel", "fio")
@@ -166,6 +168,7 @@ class Rows:
         direction).
     :param aggregates: what hosts, and targets of a host, did together.
     :param charts: what is drawn over time.
+    :param flows: what passed the devices and the caches of each measurement that decides.
     :param disproved: hosts on which a power-loss test has lost writes that the verdict of their stack says are kept.
     """
 
@@ -178,6 +181,7 @@ class Rows:
     classes: tuple[tuple[str, ...], ...] = ()
     added: dict[tuple[t.Any, ...], AddedHistogram] = field(default_factory=dict)
     disproved: frozenset[str] = frozenset()
+    flows: t.Mapping[FlowKey, CellFlows] = field(default_factory=dict)
 
     @functools.cached_property
     def hosts(self) -> list[str]:
@@ -203,12 +207,12 @@ def read_rows(database: DuckDBPyConnection, campaign: str, facts: t.Sequence[str
     """
     # DuckDB works outside of Python's lock, and half of what is read here is made in Python.
     with ThreadPoolExecutor(1) as beside:
-        drives, settings, charts = (beside.submit(_in_cursor, one, database.cursor()) for one in (_drives, _settings, _read_charts))
+        drives, settings, charts, flows = (beside.submit(_in_cursor, one, database.cursor()) for one in (_drives, _settings, _read_charts, read_flows))
         read = Rows(campaign, read_measurements(database), drives.result(), settings=settings.result())
         read.classes = parts_of((one.hosts for one in host_classes(read, facts)), read.measurements)
         tables = CampaignTables(database, read.measurements, read.classes)
         read.added, read.aggregates = tables.added, aggregates_of(tables)
-        read.charts = charts.result()
+        read.charts, read.flows = charts.result(), flows.result()
     return read
 
 
@@ -224,7 +228,7 @@ def _read_charts(database: DuckDBPyConnection) -> Charts:
 
 def read_compared(database: DuckDBPyConnection, campaign: str) -> Rows:
     """Of :func:`read_rows` what an answer needs, without what hosts did together."""
-    return Rows(campaign, read_measurements(database), _drives(database), settings=_settings(database))
+    return Rows(campaign, read_measurements(database), _drives(database), settings=_settings(database), flows=read_flows(database))
 
 
 def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], int]:

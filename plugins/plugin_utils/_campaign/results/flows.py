@@ -5,8 +5,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+import operator
 import typing as t
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+if t.TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,53 @@ class Flow:
     flush_wait: float | None
 
 
+def hit_ratio(*pairs: tuple[float | None, float | None]) -> float | None:
+    """Hits of all that asked, 0 to 1, of the pairs of hits and misses that are known."""
+    known = [(hits, misses) for hits, misses in pairs if hits is not None and misses is not None]
+    asked = sum(hits + misses for hits, misses in known)
+    return sum(hits for hits, _misses in known) / asked if asked else None
+
+
 #: What a cache may be while it is measured, from the design.
 STATES = ("empty", "warming", "warm", "full", "writing back")
+
+
+#: A change of the dirty amount that counts: bytes, and the share of what was dirty or of the cache.
+_LEAST_FALL, _FALL, _FALL_OF_SIZE = 1 << 20, 0.2, 0.02
+#: A rise that counts, of the occupancy by itself and of the hit ratio.
+_RISE = 0.03
+_FULL, _EMPTY = 0.99, 0.01
+
+
+def state_of_cache(
+    size: int | None, used: t.Sequence[float], dirty: t.Sequence[float], hit_ratios: t.Sequence[float | None], dirty_limit: float | None = None
+) -> str | None:
+    """What a cache was while it was measured; ``None`` where that is not known. The rule is in docs/results.md.
+
+    :param used: bytes at each sample, from the beginning to the end of the measurement; empty if they are not known, as those of ``dirty``.
+    :param hit_ratios: of the first half and of the second one, 0 to 1.
+    :param dirty_limit: bytes from which on the cache writes back.
+    """
+    ratios = [one for one in hit_ratios if one is not None]
+    fall = dirty[0] - dirty[-1] if dirty else 0.0
+    if fall >= _LEAST_FALL and (fall >= _FALL * dirty[0] or (size and fall >= _FALL_OF_SIZE * size)):
+        return "writing back"
+    if (size and used and used[0] >= _FULL * size) or (dirty_limit and dirty and dirty[0] >= _FULL * dirty_limit):
+        return "full"
+    if len(used) < 2 and not ratios:
+        return None
+    rises = len(used) > 1 and _mean(used[(len(used) + 1) // 2 :]) - _mean(used[: len(used) // 2]) >= max(_RISE * max(used), _LEAST_FALL)
+    if size and used and max(used) < _EMPTY * size and max(ratios, default=0.0) < _EMPTY:
+        return "empty"
+    if ratios and not any(ratios) and not rises:
+        return "empty"
+    if rises or (len(ratios) > 1 and ratios[-1] - ratios[0] > _RISE):
+        return "warming"
+    return "warm"
+
+
+def _mean(values: t.Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 @dataclass(frozen=True)
@@ -54,6 +106,7 @@ class CacheFlow:
     :param type: as in ``block_cache_caches``, ``maxcache`` or ``zfs``.
     :param size: of the cache in bytes, where it is known.
     :param fast: kernel names of its cache devices; ``origin`` that of what is cached.
+    :param promoted: blocks per second that were copied into the cache.
     :param written_back: bytes per second from the cache to its origin.
     :param state: one of :data:`STATES`, or ``None``.
     """
@@ -83,13 +136,8 @@ class CacheFlow:
 
     @property
     def hit_ratio(self) -> float | None:
-        """Hits of all I/Os that asked the cache, 0 to 1; ``None`` where a counter of them is not known, or none asked."""
-        counts = (self.read_hits, self.read_misses, self.write_hits, self.write_misses)
-        known = [one for one in counts if one is not None]
-        asked = sum(known)
-        if len(known) < len(counts) or not asked:
-            return None
-        return ((self.read_hits or 0.0) + (self.write_hits or 0.0)) / asked
+        """Hits of all I/Os that asked the cache, 0 to 1; ``None`` where none asked or it is not known. bcache counts reads only, and so does its ratio."""
+        return hit_ratio((self.read_hits, self.read_misses), (self.write_hits, self.write_misses))
 
 
 @dataclass(frozen=True)
@@ -102,3 +150,38 @@ class CellFlows:
 
 #: By host, variant, cell and repeat.
 FlowKey = t.Tuple[str, str, str, int]
+
+_KEY = ("host", "variant", "cell", "repeat")
+
+
+class _Flows(Mapping[FlowKey, CellFlows]):
+    """The flows of a campaign, made when they are asked for: of a fleet, few are."""
+
+    def __init__(self, devices: t.Mapping[FlowKey, t.Sequence[tuple[t.Any, ...]]], caches: t.Mapping[FlowKey, t.Sequence[tuple[t.Any, ...]]]) -> None:
+        self._devices = devices
+        self._caches = caches
+
+    def __getitem__(self, key: FlowKey) -> CellFlows:
+        caches = [CacheFlow(*row) for row in self._caches.get(key, ())]
+        return CellFlows(tuple(Flow(*row) for row in self._devices[key]), tuple(dataclasses.replace(one, fast=tuple(one.fast or ())) for one in caches))
+
+    def __iter__(self) -> t.Iterator[FlowKey]:
+        return iter(self._devices)
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+
+def read_flows(database: DuckDBPyConnection) -> t.Mapping[FlowKey, CellFlows]:
+    """The flows of every measurement that decides, or of which the suite does not say whether it does.
+
+    :param database: with the views of :func:`tables.views.open_tables`.
+    """
+    return _Flows(_read(database, "flows", Flow), _read(database, "cache_flows", CacheFlow))
+
+
+def _read(database: DuckDBPyConnection, table: str, kind: t.Any) -> dict[FlowKey, list[tuple[t.Any, ...]]]:
+    deciding = f"SELECT {', '.join(_KEY)} FROM cells WHERE decides IS NULL OR decides <> ''"
+    columns = ", ".join((*_KEY, *(field.name for field in dataclasses.fields(kind))))
+    rows = database.execute(f"SELECT {columns} FROM {table} SEMI JOIN ({deciding}) USING ({', '.join(_KEY)}) ORDER BY {', '.join(_KEY)}, level").fetchall()
+    return {key: [row[len(_KEY) :] for row in some] for key, some in itertools.groupby(rows, operator.itemgetter(*range(len(_KEY))))}

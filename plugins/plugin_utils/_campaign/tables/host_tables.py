@@ -3,7 +3,7 @@
 
 """The tables of one host, written from its folder of results.
 
-A measurement second by second, from the device's own counters: rows for ``device_intervals``.
+What a host sampled while fio ran: rows for ``device_intervals``, ``cache_intervals``, ``flows`` and ``cache_flows``.
 Rows for ``layers`` and ``devices``, from ``stack.json`` and from the drives in ``meta.json``.
 
 Rows on their way into one file of Parquet.
@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
-import itertools
 import json
 import math
 import os
@@ -40,6 +38,16 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import noted, row_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import NOT_OF_THE_STACK, SIDES, drives_of, objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_flows import (
+    CACHE_COLUMNS,
+    CacheSeries,
+    cache_flows,
+    cache_series,
+    caches_of,
+    device_flows,
+    notes_of,
+    without_uncounted,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import (
     DEVICE_INTERVALS,
     DEVICES,
@@ -50,6 +58,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
     literal,
     part_path,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Sampled, read_series
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -132,63 +141,26 @@ def _wear(column: str, value: t.Any) -> t.Any:
     return number(value) if column in _REALS else optional_integer(value)
 
 
-#: Columns of one line; the sampler has less than half of them.
-_MOST_COLUMNS = 40
-
-#: Lines that are worked on at once.
-_ROWS = 5_000
-
-_DEVICE_COLUMNS = tuple(column.name for column in DEVICE_INTERVALS.series)
+_DEVICE_COLUMNS = tuple(column.name for column in DEVICE_INTERVALS.series)[1:]
 
 
-def device_interval_rows(key: dict[str, t.Any], content: str, start: float | None) -> t.Iterator[dict[str, t.Any]]:
-    """Series of each device of a ``device_series.log``, CSV with a header: see module_utils/_fio/observation/sampler.py.
-
-    The values are arrays, with not-a-number for what is not known.
-    """
-    header = content.partition("\n")[0].split(",", _MOST_COLUMNS)
-    if header[:2] != ["epoch_s", "device"] or len(header) > _MOST_COLUMNS:
-        return
-    # By name: later versions may have columns in between.
-    places = {name: header.index(name) for name in _DEVICE_COLUMNS[1:] if name in header}
-    parts: dict[str, list[t.Any]] = {}
-    for rows in _parts(content, len(header)):
-        for device, columns in _by_device(rows, len(header), (0, *places.values())):
-            parts.setdefault(device, []).append(columns)
-    for device, some in sorted(parts.items()):
-        times, *values = some[0] if len(some) == 1 else np.concatenate(some, axis=1)
-        zero = start if start is not None else next(iter(times[~np.isnan(times)].tolist()), 0.0)
-        series = {"second": np.array([round(time - zero, 3) for time in times.tolist()]), **dict(zip(places, values))}
-        unknown = np.full(len(times), np.nan)
-        yield {**key, "device": text(device), **{name: series.get(name, unknown) for name in _DEVICE_COLUMNS}}
+def interval_rows(key: dict[str, t.Any], series: t.Mapping[str, Sampled], start: float | None) -> t.Iterator[dict[str, t.Any]]:
+    """Series of each device. The values are arrays, with not-a-number for what is not known."""
+    for device, found in series.items():
+        yield {**key, "device": device, "second": _seconds(found.times, start), **found.columns(_DEVICE_COLUMNS)}
 
 
-def _parts(content: str, width: int) -> t.Iterator[list[str]]:
-    """Lines of the right width, some at a time: as numbers they take many times the memory of the text."""
-    lines = itertools.islice(io.StringIO(content), 1, None)
-    while some := list(itertools.islice(lines, _ROWS)):
-        rows = [line.rstrip("\r\n") for line in some if line.count(",") == width - 1]
-        if rows:
-            yield rows
+def cache_interval_rows(key: dict[str, t.Any], series: t.Mapping[str, CacheSeries], start: float | None) -> t.Iterator[dict[str, t.Any]]:
+    """Likewise of each cache."""
+    for name, found in series.items():
+        seconds = {"second": _seconds(found.times, start), "seconds": found.times - found.began}
+        rates = {f"{column}_s": values for column, values in found.rates.items()}
+        yield {**key, "cache": name, **seconds, **found.amounts, **rates}
 
 
-def _by_device(rows: t.Sequence[str], width: int, places: t.Sequence[int]) -> t.Iterator[tuple[str, t.Any]]:
-    """Some columns of each device, one below the other; what is not finite, negative or no number is not-a-number."""
-    times, names, others = zip(*(row.split(",", 2) for row in rows))
-    words = ",".join(map("%s,%s".__mod__, zip(times, others)))
-    found = np.array([_number(word) for word in words.split(",")])
-    found[~((found >= 0) & (found < np.inf))] = np.nan
-    # Without the column of names.
-    columns = found.reshape(len(rows), width - 1).T[[max(place - 1, 0) for place in places]]
-    for device in dict.fromkeys(names):
-        yield device, np.ascontiguousarray(columns[:, [name == device for name in names]])
-
-
-def _number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan
+def _seconds(times: t.Any, start: float | None) -> t.Any:
+    zero = start if start is not None else next(iter(times[~np.isnan(times)].tolist()), 0.0)
+    return np.array([round(time - zero, 3) for time in times.tolist()])
 
 
 #: Values that are in memory as objects of Python; what is more waits in a table of the database.
@@ -281,7 +253,7 @@ DIGEST_KEY = "cachefleet_digest"
 #: Likewise, which tables the host has rows in.
 TABLES_KEY = "cachefleet_tables"
 
-_DEVICE_SERIES = "device_series.log.gz"
+_DEVICE_SERIES, _CACHE_SERIES = "device_series.log.gz", "cache_series.log.gz"
 
 _DRAFT = ".draft"
 
@@ -420,6 +392,8 @@ def _rows_of(cell: StoredCell, campaign: str, stacks: Stacks) -> dict[str, t.Ite
     record = cell.record
     key = {"campaign": campaign, "host": record.host, "variant": record.key.variant, "cell": record.key.cell, "repeat": record.key.repeat}
     series, without = cell.series()
+    sampled, notes = _sampled(cell, key)
+    without += notes
     rows: dict[str, t.Iterable[dict[str, t.Any]]] = {
         # Lists: what cannot be computed is to be found out before anything of the measurement is in a table.
         "histograms": list(_histogram_rows(key, cell.histograms)),
@@ -430,9 +404,34 @@ def _rows_of(cell: StoredCell, campaign: str, stacks: Stacks) -> dict[str, t.Ite
         for side, name in cell.stack_names.items():
             stacks.add(name, cell.stack.get(side))
         rows["devices"] = list(device_rows(key, cell.stack, record.meta.get("drives")))
-        if _DEVICE_SERIES in cell.files:
-            rows["device_intervals"] = device_interval_rows(key, unpacked(f"{record.path}/{_DEVICE_SERIES}"), cell.measurements[0].io_start)
-    return rows
+    return {**rows, **sampled}
+
+
+def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> tuple[dict[str, list[dict[str, t.Any]]], list[str]]:
+    """The rows of what the host sampled while fio ran, and what was wrong with it, as sentences."""
+    record, first = cell.record, cell.measurements[0]
+    if record.path is None or not record.meta:
+        return {}, []
+    layers = objects(mapping(cell.stack.get("before")).get("layers"))
+    devices, found = _read(cell, _DEVICE_SERIES, "device", _DEVICE_COLUMNS), _read(cell, _CACHE_SERIES, "cache", CACHE_COLUMNS)
+    without_uncounted(devices, layers, record.meta.get("kernel"))
+    stacked = caches_of(layers)
+    caches = {name: cache_series(samples, stacked.get(name, (None, {}))[1]) for name, samples in found.items()}
+    rows = {
+        "device_intervals": list(interval_rows(key, devices, first.io_start)),
+        "cache_intervals": list(cache_interval_rows(key, caches, first.io_start)),
+    }
+    if first.io_start is None or first.io_end is None or not (devices or caches):
+        return rows, []
+    window = (first.io_start, first.io_end)
+    rows["flows"] = [{**key, **row} for row in device_flows(layers, devices, window)]
+    rows["cache_flows"] = [{**key, **row} for row in cache_flows(layers, stacked, caches, window)]
+    return rows, notes_of(caches, window)
+
+
+def _read(cell: StoredCell, name: str, subject: str, columns: t.Iterable[str]) -> dict[str, Sampled]:
+    content = unpacked(f"{cell.record.path}/{name}") if name in cell.files else ""
+    return read_series(content, subject, columns, number(cell.record.meta.get("started")))
 
 
 def _histogram_rows(key: dict[str, t.Any], histograms: Histograms) -> t.Iterator[dict[str, t.Any]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import COLUMNS, KEY, Column
 
 #: The version of the tables. A host whose tables have another one is written anew; the files of results are the truth.
-TABLES_SCHEMA = 7
+TABLES_SCHEMA = 8
 
 #: Where the tables of a campaign lie in its folder, unless another folder is given.
 TABLES_FOLDER = "tables"
@@ -139,13 +139,89 @@ DEVICE_INTERVALS = Table(
         ("wkb_s", "DOUBLE", "KiB per second"),
         ("rrqm_s", "DOUBLE", "merged reads per second"),
         ("wrqm_s", "DOUBLE", "merged writes per second"),
-        ("r_await_ms", "DOUBLE", "ms"),
+        ("r_await_ms", "DOUBLE", "ms; NULL if there was no read, as the others"),
         ("w_await_ms", "DOUBLE", "ms"),
-        ("f_s", "DOUBLE", "flushes per second"),
+        ("f_s", "DOUBLE", "flushes per second; NULL where the kernel counts none"),
         ("f_await_ms", "DOUBLE", "ms"),
         ("aqu_sz", "DOUBLE", "mean length of the queue"),
         ("util_pct", "DOUBLE", "%"),
         ("in_flight", "DOUBLE", "at the end of the interval"),
+    ),
+)
+
+CACHE_INTERVALS = Table(
+    "cache_intervals",
+    "The counters of SSD caches while fio runs: what they held at the end of an interval, and what they counted in it.",
+    (*_CELL, Column("cache", "VARCHAR", "kernel name of the cached device")),
+    _columns(
+        ("second", "DOUBLE", "end of the interval, s from `io_start`"),
+        ("seconds", "DOUBLE", "length of the interval; NULL for the first sample, which has no rates"),
+        ("dirty_bytes", "DOUBLE", "bytes that are not on the origin yet"),
+        ("used_bytes", "DOUBLE", "bytes that are occupied"),
+        ("size_bytes", "DOUBLE", "bytes that the cache can hold"),
+        ("read_hits_s", "DOUBLE", "per second, as the following ones; NULL where a counter fell or another cache has the name"),
+        ("read_misses_s", "DOUBLE", ""),
+        ("write_hits_s", "DOUBLE", ""),
+        ("write_misses_s", "DOUBLE", ""),
+        ("bypassed_reads_s", "DOUBLE", "what was not looked up"),
+        ("bypassed_writes_s", "DOUBLE", "likewise"),
+        ("promoted_s", "DOUBLE", "blocks that were copied into the cache"),
+        ("written_back_s", "DOUBLE", "bytes from the cache to its origin"),
+    ),
+)
+
+FLOWS = Table(
+    "flows",
+    "What passed each device of a stack from `io_start` to `io_end`: one row for each device of each measurement, as means per second.",
+    _CELL
+    + _columns(
+        ("level", "INTEGER", "0 is the target"),
+        ("device", "VARCHAR", "kernel name"),
+        ("kind", "VARCHAR", "what the device is: `disk`, `lvm`, `md`..."),
+        ("model", "VARCHAR", ""),
+        ("rotational", "BOOLEAN", ""),
+        ("reads", "DOUBLE", "per second"),
+        ("writes", "DOUBLE", "per second"),
+        ("flushes", "DOUBLE", "per second, sent to it by the kernel; NULL where the kernel counts none"),
+        ("read_bytes", "DOUBLE", "bytes per second"),
+        ("write_bytes", "DOUBLE", "bytes per second"),
+        ("request_bytes", "DOUBLE", "mean size of a request in bytes; NULL if there was none"),
+        ("queue", "DOUBLE", "mean number of requests that waited or were worked on"),
+        ("in_flight", "DOUBLE", "the same at the ends of the intervals"),
+        ("use", "DOUBLE", "% of the time with a request, in whole jiffies"),
+        ("read_wait", "DOUBLE", "mean ms of a read; NULL if there was none"),
+        ("write_wait", "DOUBLE", "mean ms of a write; NULL if there was none"),
+        ("flush_wait", "DOUBLE", "mean ms of a flush; NULL if there was none"),
+    ),
+)
+
+CACHE_FLOWS = Table(
+    "cache_flows",
+    "What each cache of a stack did from `io_start` to `io_end`: one row for each cache of each measurement.",
+    _CELL
+    + _columns(
+        ("level", "INTEGER", "of the cached device; NULL if it is not in the stack"),
+        ("device", "VARCHAR", "kernel name of the cached device"),
+        ("type", "VARCHAR", "as in `block_cache_caches`, or `maxcache`"),
+        ("mode", "VARCHAR", "`writethrough`, `writeback`..."),
+        ("size", "BIGINT", "bytes"),
+        ("fast", "VARCHAR[]", "kernel names of its cache devices"),
+        ("origin", "VARCHAR", "kernel name of what is cached"),
+        ("read_hits", "DOUBLE", "per second, as the following ones"),
+        ("read_misses", "DOUBLE", ""),
+        ("write_hits", "DOUBLE", ""),
+        ("write_misses", "DOUBLE", ""),
+        ("bypassed_reads", "DOUBLE", "what was not looked up"),
+        ("bypassed_writes", "DOUBLE", "likewise"),
+        ("promoted", "DOUBLE", "blocks that were copied into the cache"),
+        ("written_back", "DOUBLE", "bytes from the cache to its origin"),
+        ("used_start", "BIGINT", "bytes that were occupied at the beginning"),
+        ("used_end", "BIGINT", "at the end"),
+        ("used_most", "BIGINT", "at most"),
+        ("dirty_start", "BIGINT", "bytes that were not on the origin at the beginning"),
+        ("dirty_end", "BIGINT", "at the end"),
+        ("dirty_most", "BIGINT", "at most"),
+        ("state", "VARCHAR", "`empty`, `warming`, `warm`, `full` or `writing back`; NULL where it is not known"),
     ),
 )
 
@@ -161,7 +237,7 @@ TARGETS_AT_ONCE = Table(
 )
 
 #: ``cells`` is the last that is written: it describes the others.
-TABLES = (INTERVALS, HISTOGRAMS, LAYERS, DEVICES, DEVICE_INTERVALS, TARGETS_AT_ONCE, CELLS)
+TABLES = (INTERVALS, HISTOGRAMS, LAYERS, DEVICES, DEVICE_INTERVALS, CACHE_INTERVALS, FLOWS, CACHE_FLOWS, TARGETS_AT_ONCE, CELLS)
 
 #: What :func:`views.open_tables` shows beside the tables: ``layers`` at every measurement.
 STACKS_COLUMNS = (*_CELL, Column("side", "VARCHAR", "`before` or `after`"), *LAYERS.series)

@@ -413,7 +413,7 @@ def _joined(base: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any], depth: int)
 
 
 def _in_bytes(value: t.Any, cache_size: int | None, where: str) -> t.Any:
-    """A suite whose sizes are bytes, without multiples of the cache.
+    """A suite without multiples of the cache.
 
     :raises BadInput: if it has one, and the size of the cache is not known.
     """
@@ -425,7 +425,7 @@ def _in_bytes(value: t.Any, cache_size: int | None, where: str) -> t.Any:
     if found is None:
         return value
     if not cache_size:
-        raise BadInput(f"{where}: its sizes are multiples of the cache: set fio_benchmark_cache_size to the size of the cache of this host, for example 10g.")
+        raise BadInput(f"{where}: its sizes are multiples of the cache: set fio_benchmark_cache_size to the size of this host's cache, for example 10g.")
     size = int(float(found[1]) * cache_size) // MIB * MIB
     if not size:
         raise BadInput(f"{where}: {value.strip()} is less than 1 MiB with fio_benchmark_cache_size {cache_size}: set the size of the cache, for example 10g.")

@@ -46,10 +46,7 @@ class Excluded(t.NamedTuple):
 
 
 def without_undecided(points: t.Sequence[Point]) -> tuple[list[Point], list[Excluded]]:
-    """The points with the repeats that may decide, and what was left out because its host found a reason against it, such as caches that were not clean.
-
-    That is recorded of each repeat: where one variant has it, the others are still compared.
-    """
+    """The points with the repeats that may decide, and those that their hosts recorded a reason against, such as dirty caches."""
     kept: list[Point] = []
     left_out: dict[tuple[str, str, str], dict[str, None]] = {}
     for one in points:

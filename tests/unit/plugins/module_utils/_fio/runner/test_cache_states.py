@@ -133,7 +133,7 @@ def test_warm_up_that_is_not_steady_is_noted(rig, monkeypatch):
     rig.finish(step(job=READ, warm="until_steady"))
     meta = rig.meta()
     assert (meta["state"], meta["warm"]["rounds"], meta["warm"]["steady"], meta["decides"]) == ("ok", 7, False, None)
-    assert meta["notes"] == ["The hit ratio of the caches below the target was not steady after 7 rounds: sdb 90.0, 10.0, 90.0 % in the last three."]
+    assert meta["notes"] == ["The hit ratio of the caches was not steady after 7 rounds: sdb 90.0, 10.0, 90.0 % in the last three."]
 
 
 def test_nothing_is_warmed_without_a_cache_and_that_is_said_once(rig):

@@ -32,6 +32,7 @@ LEAST, MOST = 6, 40
 LONGEST = MOST * (ROUND + 5)
 #: Points of the hit ratio that are no change, and the seconds for which that must hold.
 _POINTS, _AHEAD = 3.0, 3600.0
+_COUNTED = ("read_hits", "read_misses", "write_hits", "write_misses")
 #: Share of the blocks of a cell that an empty cache may hold: its own metadata.
 _RESIDUE = 0.01
 
@@ -70,17 +71,16 @@ def hit_ratios(before: t.Iterable[Sample], after: t.Iterable[Sample]) -> dict[st
     earlier = {sample.name: sample.counters for sample in before}
     found = {}
     for sample in after:
-        grown = {name: count - earlier.get(sample.name, {}).get(name, count) for name, count in sample.counters.items()}
-        hits = grown.get("read_hits", 0) + grown.get("write_hits", 0)
-        looked_up = hits + grown.get("read_misses", 0) + grown.get("write_misses", 0)
+        grown = {name: sample.counters.get(name, 0) - earlier.get(sample.name, sample.counters).get(name, 0) for name in _COUNTED}
+        looked_up = sum(grown.values())
         # Counters that fell are those of a new cache.
         if looked_up > 0 and min(grown.values()) >= 0:
-            found[sample.name] = 100 * hits / looked_up
+            found[sample.name] = 100 * (grown["read_hits"] + grown["write_hits"]) / looked_up
     return found
 
 
 def counts_hits(samples: t.Iterable[Sample]) -> bool:
-    return any("read_hits" in sample.counters or "write_hits" in sample.counters for sample in samples)
+    return any(name in sample.counters for sample in samples for name in _COUNTED)
 
 
 def is_steady(ratios: t.Sequence[float], seconds: float) -> bool:

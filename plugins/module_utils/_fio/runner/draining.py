@@ -81,7 +81,7 @@ class Draining:
 
     def _report(self, dirty: int | None, pace: float, left: float) -> None:
         seconds = left if dirty is None or pace <= 0 else min(left, dirty / pace)
-        message = "" if dirty is None else f"{format_size(dirty)} are written back"
+        message = "" if dirty is None else f"{format_size(dirty)} dirty"
         self.status.update(state="pausing", cell=None, target=None, until=self.status.clock() + seconds, message=message)
 
 

@@ -32,7 +32,7 @@ def test_cell_that_decides_waits_until_its_cache_is_clean(rig):
     rig.cache(dirty=16)
     rig.start(step(decides=["iops"]))
     status = rig.await_status(lambda status: status["state"] == "pausing")
-    assert status["message"] == "1 MiB are written back" and status["until"] > status["time"]
+    assert status["message"] == "1 MiB dirty" and status["until"] > status["time"]
     assert not rig.runs
     rig.cache(dirty=0)
     assert rig.await_end()["message"] == ""

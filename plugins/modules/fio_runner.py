@@ -97,6 +97,10 @@ options:
             a different hash replaces the result.
           - C(measures_garbage_collection) means that the write rate at the end of the cell is that of garbage collection, if it dropped during the
             cell and remained low, or if earlier cells over the whole target have written its full capacity since it was last discarded.
+          - C(decides) are the metrics by which the cell answers the question of its suite. A cell without an empty list waits for at most C(drain)
+            seconds (1800) until caches have written back dirty data. If some is left, it is measured, and C(not_deciding) is in its C(meta.json).
+          - C(warm) is the state that the caches must have, C(none) (default), C(until_steady), for which the job runs in rounds before the cell until the hit
+            ratio is steady, or C(empty), without which the cell is refused.
         type: list
         elements: dict
       cell:

@@ -26,7 +26,7 @@ CASE_E = {"thread": 0, "direct": 1, "group_reporting": 1, "norandommap": 1, "tim
 
 
 def plan(name, *targets, **options):
-    return make_plan(name, SUITES, targets or [FILE if name == "mixed_file" else DISK], **options)
+    return make_plan(name, SUITES, targets or [FILE if name == "mixed_file" else DISK], **{"cache_size": "10g", **options})
 
 
 def jobs(name, **options):
@@ -41,6 +41,10 @@ def test_included_suites():
     assert set(SUITES) == {
         "array_matrix",
         "array_pair",
+        "cache_endurance",
+        "cache_mixed",
+        "cache_read",
+        "cache_write",
         "compare",
         "latency_limit",
         "mixed_file",
@@ -95,6 +99,42 @@ def test_compare_repeats_interleaved_and_decides_by_flushed_writes():
     assert {run.repeat for run in plan("compare", repeats=7).runs} == set(range(1, 8))
     # Both variants are measured within ten minutes.
     assert plan("compare", {**FILE, "size": "1g"}).seconds <= 280
+
+
+@pytest.mark.parametrize(
+    ("name", "load"),
+    [
+        ("cache_read", {"rw": "randread"}),
+        ("cache_write", {"rw": "randwrite", "fdatasync": 1}),
+        ("cache_mixed", {"rw": "randrw", "rwmixread": 70, "fdatasync": 1}),
+    ],
+)
+def test_suites_of_caches_have_working_sets_around_the_size_of_the_cache(name, load):
+    fill, *cells = plan(name, repeats=1).runs
+    assert has(fill.job, rw="write", size=40 * 1024**3)
+    distributions = {"zipf": "zipf:1.2:0.5", "zoned": "zoned:90/10:10/90"}
+    sizes = {"half": 0.5, "same": 1, "double": 2, "fourfold": 4}
+    assert {run.name: (run.job["random_distribution"], run.job["size"]) for run in cells} == {
+        f"{kind}-{label}": (distribution, sizes[label] * 10 * 1024**3) for kind, distribution in distributions.items() for label in sizes
+    }
+    assert all(has(run.job, bs="4k", direct=1, randrepeat=0, **load) and run.cell.warm == "until_steady" for run in cells)
+    assert "4 repeats of each variant: a difference of at least 5 % is shown" in describe_claims(plan(name))
+
+
+@pytest.mark.parametrize("name", ["cache_endurance", "cache_mixed", "cache_read", "cache_write"])
+def test_suites_of_caches_need_the_size_of_the_cache(name):
+    with pytest.raises(BadInput, match=f"suite {name}: its sizes are multiples of the cache: set fio_benchmark_cache_size"):
+        plan(name, cache_size="")
+
+
+def test_cache_endurance_decides_by_what_is_left_when_the_cache_is_full():
+    fill, knee, full = plan("cache_endurance", {**DISK, "capacity": "100g", "write_rate": "1m"}).steps
+    assert fill.runs[0].job["size"] == 20 * 1024**3
+    assert has(knee.runs[0].job, rw="randwrite", io_size=15 * 1024**3, size=20 * 1024**3) and "norandommap" not in knee.runs[0].job
+    assert knee.pause == {"until": "clean", "most": 3600.0} and knee.runs[0].estimate.longest == 4 * 3600
+    assert full.pause is None and full.longest_drain == 0 and full.runs[0].estimate.known
+    assert [step.runs[0].cell.decides for step in (fill, knee, full)] == [(), (), ("iops",)]
+    assert [run.name for run in plan("cache_endurance", repeats=2, repeat=2).runs] == ["knee-4k", "full-4k"]
 
 
 def test_quick_reads_and_writes_small_and_large_blocks():
@@ -206,9 +246,18 @@ DOCUMENTED = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", 
 def test_documented_suites_are_valid():
     mine = {name: suite for example in DOCUMENTED if isinstance(example, dict) for name, suite in example["fio_benchmark_suites"].items()}
     targets = {"backup_beside_database": [{"device": "/dev/vg0/database", "name": "database"}, {**DISK, "name": "backup"}], "small_files": [FOLDER]}
-    plans = {name: make_plan(name, {**SUITES, **mine}, targets.get(name, [DISK])) for name in mine}
+    plans = {name: make_plan(name, {**SUITES, **mine}, targets.get(name, [DISK]), cache_size="10g") for name in mine}
     assert [run.name for run in plans["backup_beside_database"].runs] == ["backup.backup"]
-    assert set(plans) == {*targets, "database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once", "mixes_in_rounds", "snia_iops_client"}
+    assert set(plans) == {
+        *targets,
+        "database",
+        "log_latency",
+        "matrix_of_small_blocks",
+        "three_disks_at_once",
+        "mixes_in_rounds",
+        "snia_iops_client",
+        "half_of_the_cache",
+    }
     assert [cell.decides for cell in plans["log_latency"].suite.cells] == [(), ("iops", "p99"), ()]
     assert len(plans["database"].runs) == 1 + 5 * (1 + 2 * 9 - 3)
     assert {run.job["bs"] for run in plans["matrix_of_small_blocks"].runs} == {"1m", "1k", "8k", "4k"}

@@ -3,8 +3,7 @@
 
 """Until caches have written back what is dirty: with a limit, and not in vain where a cache keeps some of it.
 
-bcache keeps ``writeback_percent`` of itself dirty while it is used, and dm-writecache what is below its watermarks. Which cache does so is seen, not
-assumed: a kernel whose bcache writes back all of it when it is idle is waited for.
+bcache keeps ``writeback_percent`` dirty, dm-writecache what is below its watermarks. That is seen, not assumed: newer bcache writes all back when idle.
 """
 
 from __future__ import annotations
@@ -20,15 +19,18 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
 
-#: Seconds between two readings, and over which the pace is taken: an idle bcache begins to write back after 30 seconds.
+#: Seconds between two readings, and over which the pace is taken: an idle bcache begins after 30.
 _LOOK, _PACE = 2.0, 60.0
-#: What a cache has kept once it keeps again, give or take so much.
+#: A cache keeps again what it has kept once, or a little more.
 _SAME = 1.05
+
+#: Why a cell says little about its settings, as a clause.
+NOT_CLEAN = "a cache still held what was written before it"
 
 
 @frozen
 class Left:
-    """What caches held when nothing was waited for any more.
+    """What caches held after the wait.
 
     :param dirty: bytes; 0: they are clean, ``None``: not known.
     :param pace: bytes per second that were still written back.
@@ -79,7 +81,7 @@ class Draining:
 
     def _report(self, dirty: int | None, pace: float, left: float) -> None:
         seconds = left if dirty is None or pace <= 0 else min(left, dirty / pace)
-        message = "" if dirty is None else f"{format_size(dirty)} are written back"
+        message = "" if dirty is None else f"{format_size(dirty)} dirty"
         self.status.update(state="pausing", cell=None, target=None, until=self.status.clock() + seconds, message=message)
 
 

@@ -15,6 +15,7 @@ import time
 import traceback
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost, describe_target, devices_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.fingerprint import measurement_sha256
@@ -25,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses, rounds, search, warming
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import BarrierResult, Barriers
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import Draining, Left
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import NOT_CLEAN, Draining, Left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, StartTime, all_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of, seconds_left, warming_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.outcomes import Outcomes
@@ -38,6 +39,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
+
+
+#: Kinds of cached devices whose hits are counted some seconds late.
+_COUNT_LATE = frozenset(kind.kernel_kind for kind in CACHE_TYPES.values() if kind.counts_late)
 
 
 class HostRun:
@@ -226,12 +231,12 @@ class HostRun:
         )
 
     def _bring_about(self, step: RunStep, due: t.Sequence[RequestedCell]) -> StartTime:
-        """The state that a step begins with: after its pause, with warm caches, and with nothing left to write back."""
+        """Its pause, warm caches, and nothing left to write back."""
         note = self._pause(step)
         warmed, noted = self._warm(step, [one for one in due if one.warm == warming.STEADY])
         left = self._drain(step, due)
         waited = bool(warmed) or left is not None
-        if waited:
+        if waited or step.pause is not None:
             # The settings may have been changed while nothing was measured.
             self.snapshots.refreshed()
         notes = tuple(filter(None, (note, noted, left.sentence if left else "")))
@@ -247,12 +252,10 @@ class HostRun:
         self.status.update(state="pausing", cell=None, target=None, until=self.host.clock() + seconds)
         self.log.write(f"pausing for {seconds:.1f} s")
         self.waiter.for_seconds(seconds)
-        # The settings may have been changed while nothing ran.
-        self.snapshots.refreshed()
         return note
 
     def _drain(self, step: RunStep, due: t.Sequence[RequestedCell]) -> Left | None:
-        """Wait until what is dirty in the caches is written back, as the step requires, or before a cell that decides; ``None`` if nothing was waited for."""
+        """Wait for clean caches, as the step requires or before a cell that decides; ``None`` if they are clean already."""
         is_pause = step.pause is not None and step.pause.kind == pauses.CLEAN
         most = t.cast(pauses.Pause, step.pause).most if is_pause else max((one.drain for one in due if one.may_decide), default=0.0)
         if is_pause:
@@ -265,22 +268,19 @@ class HostRun:
         return left
 
     def _why_not_deciding(self, due: t.Sequence[RequestedCell], left: Left | None) -> str:
-        """Why a cell says little about its settings: its own caches are dirty, or others of the same drives still write back."""
-        if left is None or left.dirty == 0:
-            return ""
-        if self.caches.dirty(self._names_of(due)) == 0 and not left.pace:
-            return ""
-        return "a cache still held what was written before it"
+        # What caches of other targets keep does no harm, unless they write it back.
+        clean = left is None or left.dirty == 0 or (not left.pace and self.caches.dirty(self._names_of(due)) == 0)
+        return "" if clean else NOT_CLEAN
 
     def _names_of(self, requested: t.Iterable[RequestedCell]) -> set[str]:
         return all_names([one.cell for one in requested], self.prepared, self.host.root)[1]
 
     def _warm(self, step: RunStep, wanting: t.Sequence[RequestedCell]) -> tuple[dict[str, t.Any] | None, str]:
-        """Warm the caches by rounds of the cells until their hit ratio is steady: what became of it, and the note about it."""
+        """Warm the caches by rounds of the cells: what became of it, and the note about it."""
         if not wanting:
             return None, ""
         names, began, number = self._names_of(wanting), time.monotonic(), 0
-        late = any(device is not None and device.kind == "bcache" for device in map(self.prepared.devices.get, names))
+        late = any(device is not None and device.kind in _COUNT_LATE for device in map(self.prepared.devices.get, names))
         ratios: dict[str, list[float]] = {}
         steady, ended = False, ""
         before = self.caches.read(names)
@@ -309,7 +309,7 @@ class HostRun:
         if ended:
             return f"The warm-up ended early: {ended}."
         last = "; ".join(f"{name} {', '.join(f'{ratio:.1f}' for ratio in values[-3:])} %" for name, values in ratios.items())
-        return f"The hit ratio of the caches below the target was not steady after {number} rounds: {last} in the last three."
+        return f"The hit ratio of the caches was not steady after {number} rounds: {last} in the last three."
 
     # -- what
 
@@ -327,7 +327,7 @@ class HostRun:
             self._measure(due, hashes, start_time, last=last)
 
     def _refused(self, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> bool:
-        """Whether a cell needs empty caches that are not known to be empty; stored and noted then."""
+        """Whether a cell needs empty caches that are not known to be so."""
         if requested.warm != warming.EMPTY:
             return False
         names, found = self._names_of([requested]), self.prepared.facts_of_all(requested.cell)

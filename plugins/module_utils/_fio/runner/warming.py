@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Caches in a known state before a cell: warmed by rounds of its own load until their hit ratio is steady, or empty of its blocks. Pure.
+"""Caches in a known state before a cell: warmed by rounds of its own load until their hit ratio is steady, or empty. Pure.
 
-While a cache warms up, each doubling of the time gains at most as much as the doubling before. So the hit ratio is steady if what the last doubling
-gained, times the doublings in one more hour, is at most 3 points. The source is a simulation, not a standard: of an LRU cache under uniform and zipf
-loads over 0.5 to 4 times its size, one more hour changed what was steady by less than 1 point (``test_warming.py``).
+While a cache warms up, each doubling of the time gains at most as much as the one before. So it is steady if the gain of the last doubling, times the
+doublings in one more hour, is at most 3 points. The source is a simulation, no standard: ``test_warming.py``.
 """
 
 from __future__ import annotations
@@ -29,10 +28,11 @@ WARM = (NONE, STEADY, EMPTY)
 ROUND = 30.0
 #: Rounds that are needed to judge, and after which it is given up.
 LEAST, MOST = 6, 40
-#: Seconds that all rounds of one cell may take, with their starts, for estimates.
+#: Seconds of all rounds of a cell at most, with their starts.
 LONGEST = MOST * (ROUND + 5)
-#: Points of the hit ratio (percent) that count as no change, and the seconds for which it must hold.
+#: Points of the hit ratio that are no change, and the seconds for which that must hold.
 _POINTS, _AHEAD = 3.0, 3600.0
+_COUNTED = ("read_hits", "read_misses", "write_hits", "write_misses")
 #: Share of the blocks of a cell that an empty cache may hold: its own metadata.
 _RESIDUE = 0.01
 
@@ -46,7 +46,7 @@ def read_warm(value: t.Any, where: str) -> str:
 
 
 def round_job(job: t.Mapping[str, t.Any], runtime: float | None, *, counts_late: bool) -> dict[str, t.Any]:
-    """The job of one round: that of the cell, no longer than a round.
+    """The job of one round.
 
     :param runtime: seconds of the cell; ``None`` if it ends by its size.
     :param counts_late: whether a cache adds its hits only every few seconds.
@@ -67,29 +67,24 @@ def with_option(job: t.Mapping[str, t.Any], option: str, value: t.Any) -> dict[s
 
 
 def hit_ratios(before: t.Iterable[Sample], after: t.Iterable[Sample]) -> dict[str, float]:
-    """The hit ratio of each cache between two readings, in percent; without those that count nothing, or counted nothing meanwhile."""
+    """Of each cache between two readings, in percent, if it counted anything."""
     earlier = {sample.name: sample.counters for sample in before}
     found = {}
     for sample in after:
-        grown = {name: count - earlier.get(sample.name, {}).get(name, count) for name, count in sample.counters.items()}
-        hits = grown.get("read_hits", 0) + grown.get("write_hits", 0)
-        looked_up = hits + grown.get("read_misses", 0) + grown.get("write_misses", 0)
-        # Counters that fell belong to a cache that was made anew.
+        grown = {name: sample.counters.get(name, 0) - earlier.get(sample.name, sample.counters).get(name, 0) for name in _COUNTED}
+        looked_up = sum(grown.values())
+        # Counters that fell are those of a new cache.
         if looked_up > 0 and min(grown.values()) >= 0:
-            found[sample.name] = 100 * hits / looked_up
+            found[sample.name] = 100 * (grown["read_hits"] + grown["write_hits"]) / looked_up
     return found
 
 
 def counts_hits(samples: t.Iterable[Sample]) -> bool:
-    return any("read_hits" in sample.counters or "write_hits" in sample.counters for sample in samples)
+    return any(name in sample.counters for sample in samples for name in _COUNTED)
 
 
 def is_steady(ratios: t.Sequence[float], seconds: float) -> bool:
-    """Whether one more hour of the same load would change the hit ratio by no more than 3 points.
-
-    :param ratios: percent of each round so far.
-    :param seconds: of all rounds so far.
-    """
+    """:param ratios: percent of each round so far. :param seconds: of all of them."""
     count = len(ratios)
     if count < LEAST or max(ratios[-3:]) - min(ratios[-3:]) > _POINTS:
         return False
@@ -110,7 +105,7 @@ def region_of(job: Job, size: int) -> int:
 
 
 def why_not_empty(samples: t.Iterable[Sample], region: int) -> str:
-    """Why caches are not known to be empty of what a cell uses; nothing if they are. A cache that holds next to nothing holds none of it.
+    """Why caches are not known to be empty; nothing if they are.
 
     :param region: bytes that the cell uses.
     """

@@ -183,14 +183,14 @@ def read_pause(value: t.Any, where: str) -> Pause | None:
     return Pause(garbage_collection=size, most=most)
 
 
-#: Distributions of fio that have a centre, and what they are without: one at another place in each run.
+#: Distributions of fio whose centre is elsewhere in each run, unless it is given.
 _CENTRED = ("zipf", "pareto", "normal")
 
 
 def read_warm(value: t.Any, job: Job, where: str) -> str:
-    """The state that a cell needs its caches in, one of ``warming.WARM``.
+    """One of ``warming.WARM``.
 
-    :raises BadInput: if it is none, or if no round of the job would warm what the next one uses.
+    :raises BadInput: if it is none, or if a round would not warm what the next one uses.
     """
     found = warming.read_warm(value, where)
     for section in job.sections if found == warming.STEADY else ():
@@ -206,7 +206,7 @@ def read_warm(value: t.Any, job: Job, where: str) -> str:
 
 
 def read_drain(value: t.Any, where: str) -> float | None:
-    """Seconds that caches may take to write back before a cell; ``None`` for the usual ones, 0 for not at all.
+    """Seconds; ``None`` for the usual ones, 0 for not at all.
 
     :raises BadInput: if it is no time.
     """

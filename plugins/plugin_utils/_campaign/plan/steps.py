@@ -148,17 +148,17 @@ class PlanStep:
 
     @property
     def longest_pause(self) -> float:
-        """Seconds, with the rounds that warm the caches."""
+        """Seconds, with warming rounds."""
         return (0.0 if self.pause is None else float(self.pause.get("seconds", self.pause.get("most", 0)))) + self.warms * warming.LONGEST
 
     @property
     def open_pause(self) -> float:
-        """Seconds of it whose length is not known before."""
+        """Those not known before."""
         return self.longest_pause - (float(self.pause.get("seconds", 0.0)) if self.pause else 0.0)
 
     @property
     def longest_drain(self) -> float:
-        """Seconds that caches may take before it to write back what is dirty; a pause until they are clean is that already."""
+        """Seconds for dirty caches; a pause until they are clean is that already."""
         return 0.0 if self.pause and "until" in self.pause else max((run.cell.longest_drain for run in self.runs), default=0.0)
 
     def to_dict(self) -> dict[str, t.Any]:
@@ -249,7 +249,7 @@ class Plan:
         apart, worst, timeout = 0.0, 0.0, self.timeout
         for step in self.steps:
             if step.barrier:
-                # One host may have a cache to write back, and another none; what it writes back later in a segment is late instead.
+                # One host may have a dirty cache, and another none. Later in a segment, its cells are late instead.
                 worst, apart = max(worst, apart + step.open_pause + step.longest_drain), 0.0
             apart += 0.0 if step.known else self._longest(step, timeout)
         return round(BARRIER + worst)

@@ -413,7 +413,7 @@ def _joined(base: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any], depth: int)
 
 
 def _in_bytes(value: t.Any, cache_size: int | None, where: str) -> t.Any:
-    """A suite whose sizes are bytes, without multiples of the cache.
+    """A suite without multiples of the cache.
 
     :raises BadInput: if it has one, and the size of the cache is not known.
     """
@@ -425,12 +425,10 @@ def _in_bytes(value: t.Any, cache_size: int | None, where: str) -> t.Any:
     if found is None:
         return value
     if not cache_size:
-        raise BadInput(f"{where}: its sizes are multiples of the cache: set fio_benchmark_cache_size to the size of the cache of this host, for example 10g.")
+        raise BadInput(f"{where}: its sizes are multiples of the cache: set fio_benchmark_cache_size to the size of this host's cache, for example 10g.")
     size = int(float(found[1]) * cache_size) // MIB * MIB
     if not size:
-        raise BadInput(
-            f"{where}: {value.strip()} is less than 1 MiB with fio_benchmark_cache_size={cache_size}: set the size of the cache in bytes, or as 10g."
-        )
+        raise BadInput(f"{where}: {value.strip()} is less than 1 MiB with fio_benchmark_cache_size {cache_size}: set the size of the cache, for example 10g.")
     return size
 
 
@@ -476,7 +474,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
         raise BadInput(f"{where}: it has both 'search' and 'rounds'; a cell does one of them.")
     if row.get("fill") and (row.get("search") is not None or row.get("rounds") is not None):
         raise BadInput(f"{where}: a cell with 'fill' has neither 'search' nor 'rounds'.")
-    cannot_warm = next((key for key in ("fill", "search", "rounds") if row.get(key)), "")
+    cannot_warm = next((key for key in ("fill", "search", "rounds") if row.get(key) not in (None, False)), "")
     if row.get("warm", NONE) != NONE and cannot_warm:
         raise BadInput(f"{where}: a cell with '{cannot_warm}' has no 'warm'.")
     return SuiteCell(

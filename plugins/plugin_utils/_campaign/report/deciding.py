@@ -14,6 +14,7 @@ import fnmatch
 import functools
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import NOT_CLEAN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
 if t.TYPE_CHECKING:
@@ -32,6 +33,10 @@ class Question(t.NamedTuple):
 UNSETTLED_MEAN = "its mean depends on how long was measured"
 
 
+#: The reason of a later version of the collection.
+_OTHER = "its host recorded a reason against it"
+
+
 class Excluded(t.NamedTuple):
     """What does not decide although it has numbers, and why: a clause that can follow its name."""
 
@@ -41,11 +46,9 @@ class Excluded(t.NamedTuple):
 
 
 def without_undecided(points: t.Sequence[Point]) -> tuple[list[Point], list[Excluded]]:
-    """The points with the repeats that may decide, and what was left out because its host found a reason against it, such as caches that were not clean.
-
-    That is recorded of each repeat: where one variant has it, the others are still compared.
-    """
-    kept, left_out = [], {}
+    """The points with the repeats that may decide, and those that their hosts recorded a reason against, such as dirty caches."""
+    kept: list[Point] = []
+    left_out: dict[tuple[str, str, str], dict[str, None]] = {}
     for one in points:
         runs = [run for run in one.runs if not run.not_deciding]
         if len(runs) == len(one.runs):
@@ -53,7 +56,8 @@ def without_undecided(points: t.Sequence[Point]) -> tuple[list[Point], list[Excl
             continue
         if runs:
             kept.append(dataclasses.replace(one, runs=runs))
-        for reason in dict.fromkeys(run.not_deciding for run in one.runs if run.not_deciding):
+        # What a host wrote is no text for a report.
+        for reason in dict.fromkeys(NOT_CLEAN if run.not_deciding == NOT_CLEAN else _OTHER for run in one.runs if run.not_deciding):
             left_out.setdefault((one.cell, one.direction, reason), {})[one.variant] = None
     return kept, [Excluded(cell, direction, f"{reason}, in {', '.join(variants)}") for (cell, direction, reason), variants in left_out.items()]
 

@@ -497,6 +497,13 @@ def test_the_plan_has_the_share_of_the_endurance(campaign):
     assert "writes at most 83.9 MB (8.39 % of the rated endurance)" in campaign.open(measurement=worn)["text"]
 
 
+def test_sizes_are_multiples_of_the_cache_of_the_host(campaign):
+    job = {"rw": "randwrite", "bs": "4k", "size": "0.5 x cache", "runtime": 5, "time_based": 1}
+    measurement = {**MEASUREMENT, "suites": {"mine": {"cells": [{"name": "w", "job": job}]}}}
+    assert "set fio_benchmark_cache_size to the size of this host's cache" in campaign.open(measurement=measurement)["msg"]
+    assert "failed" not in campaign.open(measurement={**measurement, "cache_size": "10g"})
+
+
 def test_a_decision_does_not_write_the_state_of_hosts_of_another_controller(campaign, monkeypatch):
     sequential(campaign, monkeypatch)
     other = states.HostState("node2", "", "", {}, {}, campaign.state.variables, repeats=2, most_repeats=12)

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples, Sample
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import warming
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import CACHE, JOB, RunnerRig, step
 
@@ -30,7 +32,7 @@ def test_cell_that_decides_waits_until_its_cache_is_clean(rig):
     rig.cache(dirty=16)
     rig.start(step(decides=["iops"]))
     status = rig.await_status(lambda status: status["state"] == "pausing")
-    assert status["message"] == "1 MiB are written back" and status["until"] > status["time"]
+    assert status["message"] == "1 MiB dirty" and status["until"] > status["time"]
     assert not rig.runs
     rig.cache(dirty=0)
     assert rig.await_end()["message"] == ""
@@ -131,7 +133,7 @@ def test_warm_up_that_is_not_steady_is_noted(rig, monkeypatch):
     rig.finish(step(job=READ, warm="until_steady"))
     meta = rig.meta()
     assert (meta["state"], meta["warm"]["rounds"], meta["warm"]["steady"], meta["decides"]) == ("ok", 7, False, None)
-    assert meta["notes"] == ["The hit ratio of the caches below the target was not steady after 7 rounds: sdb 90.0, 10.0, 90.0 % in the last three."]
+    assert meta["notes"] == ["The hit ratio of the caches was not steady after 7 rounds: sdb 90.0, 10.0, 90.0 % in the last three."]
 
 
 def test_nothing_is_warmed_without_a_cache_and_that_is_said_once(rig):
@@ -166,6 +168,17 @@ def test_what_warms_a_cache_is_written_back_before_the_cell(rig):
     rig.cache(dirty=0)
     rig.await_end()
     assert rig.meta()["not_deciding"] is None
+
+
+@pytest.mark.parametrize(("kind", "runtime"), [("bcache", "200ms"), ("dm", "100ms")])
+def test_rounds_are_long_enough_for_counters_that_are_late(rig, monkeypatch, kind, runtime):
+    rig.disks[0] = dataclasses.replace(rig.disks[0], kind=kind)
+    monkeypatch.setattr(warming, "ROUND", 0.2)
+    monkeypatch.setattr(CacheSamples, "dirty", lambda self, names: 0)
+    monkeypatch.setattr(CacheSamples, "read", lambda self, names: [Sample("sdb", 0, 0, {"read_hits": len(rig.runs), "read_misses": 0})])
+    rig.finish(step(job=READ, warm="until_steady"))
+    assert [run["job"].count(f"runtime={runtime}") for run in rig.runs[:-1]] == [1] * warming.LEAST
+    assert "runtime=100ms" in rig.runs[-1]["job"] and rig.meta()["warm"]["hit_ratios"] == {"sdb": [100.0] * warming.LEAST}
 
 
 def test_stopped_while_caches_are_warmed(rig):

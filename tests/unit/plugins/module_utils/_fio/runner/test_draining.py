@@ -61,9 +61,9 @@ def test_wait_ends_when_all_is_written_back(monkeypatch):
 def test_status_shows_what_is_left_and_how_long_it_takes(monkeypatch):
     host = Host(falling(1000 * MIB, MIB), monkeypatch)
     host.wait()
-    assert host.said[0] == {"state": "pausing", "cell": None, "target": None, "until": 1000.0 + 1800, "message": "1000 MiB are written back"}
+    assert host.said[0] == {"state": "pausing", "cell": None, "target": None, "until": 1000.0 + 1800, "message": "1000 MiB dirty"}
     assert host.said[100]["until"] == pytest.approx(1000.0 + 1000, abs=1)
-    assert host.said[100]["message"] == "800 MiB are written back"
+    assert host.said[100]["message"] == "800 MiB dirty"
 
 
 def test_wait_is_limited(monkeypatch):

@@ -13,7 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import warming
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import DRAIN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import UNLIMITED, make_plan, mark_done
 
 SUITES = {
@@ -204,6 +207,45 @@ def test_barrier_timeout_covers_slower_hosts():
     assert plan_of({"cells": [FILL, {"name": "a", "job": TIMED}]}).barrier_timeout > 900 + 3600
     clean = {"pause": {"until": "clean", "most": 5000}, "cells": [{"name": "a", "job": TIMED}]}
     assert plan_of(clean).barrier_timeout == 900 + 5000
+
+
+WARM = {"name": "r", "warm": "until_steady", "job": {**TIMED, "rw": "randread", "randrepeat": 0, "runtime": 60}}
+
+
+def test_warm_up_is_a_pause_of_unknown_length():
+    plan = plan_of({"cells": [WARM, {"name": "a", "job": TIMED}]}, repeats=2)
+    assert [(run.name, step.barrier, step.warms) for step in plan.steps for run in step.runs] == [
+        ("r", True, True),
+        ("a", False, False),
+        ("a", False, False),
+        ("r", True, True),
+    ]
+    cold = plan_of({"cells": [{**WARM, "warm": "none"}, {"name": "a", "job": TIMED}]}, repeats=2)
+    assert (plan.open_pauses, plan.limit - cold.limit) == (2 * warming.LONGEST, 2 * warming.LONGEST)
+    assert plan.barrier_timeout - cold.barrier_timeout == warming.LONGEST
+    assert plan.patterns == [], "its rounds are no results"
+
+
+def test_states_of_caches_reach_the_host_only_where_they_are_set():
+    cells = [WARM, {"name": "a", "drain": "10m", "job": TIMED}, {"name": "b", "drain": False, "warm": "empty", "job": TIMED}, {"name": "c", "job": TIMED}]
+    plan = plan_of({"cells": cells})
+    rows = [step.to_dict()["cells"][0] for step in plan.steps]
+    assert [(row.get("warm"), row.get("drain")) for row in rows] == [("until_steady", None), (None, 600.0), ("empty", 0.0), (None, None)]
+    order = read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [step.to_dict() for step in plan.steps]})
+    assert [(one.warm, one.drain) for one in order.requested] == [("until_steady", DRAIN), ("none", 600.0), ("empty", 0.0), ("none", DRAIN)]
+
+
+def test_what_warms_a_cache_is_written_too():
+    written = {"bs": "4k", "rw": "randwrite", "randrepeat": 0, "time_based": 1}
+    plans = [plan_of({"cells": [{**WARM, "warm": warm, "job": {**written, "runtime": 60}}]}) for warm in ("none", "until_steady")]
+    cold, warm = (plan.runs[0].whole for plan in plans)
+    assert warm.written == cold.written * (1 + warming.MOST / 2), "rounds of 30 seconds, and a cell of 60"
+    assert wear_of(plans[1])[0].written == warm.written
+
+
+def test_cells_that_are_measured_as_others_left_the_caches_keep_their_order():
+    suite = {"repeats": 2, "cells": [{"name": "knee", "job": TIMED}, {"name": "full", "drain": False, "job": TIMED}]}
+    assert names(plan_of(suite)) == [("knee", 1), ("full", 1), ("knee", 2), ("full", 2)]
 
 
 def test_file_to_be_created_gets_more_time():

@@ -194,6 +194,39 @@ def test_cell_with_runtime_dependent_mean_does_not_decide():
     assert answer.sentences == (f"No variant can be recommended: no cell decides (randwrite-4k-fdatasync: {reason}).",)
 
 
+DIRTY = {"decides": "", "not_deciding": "a cache still held what was written before it"}
+
+
+def test_repeats_with_dirty_caches_do_not_decide_and_are_named():
+    later = repeats("after", *FAST)
+    one_dirty = [*later, dataclasses.replace(later[0], repeat=9, iops=5.0, **DIRTY)]
+    answer = answered(repeats("before", *SLOW, decides="iops") + [dataclasses.replace(one, decides=one.decides or "iops") for one in later] + one_dirty[-1:])
+    assert answer.sentences[0].startswith("Use after: 1,420 "), "without the repeat that measured something else"
+    assert [(one.cell, one.reason) for one in answer.excluded] == [
+        ("randwrite-4k-fdatasync", "a cache still held what was written before it, in after"),
+    ]
+
+
+def test_variant_with_dirty_caches_is_no_winner():
+    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST, **DIRTY) + repeats("other", *SLOW))
+    assert not any("Use after" in said for said in answer.sentences)
+    assert {one.variant for workload in answer.workloads for one in workload.results} == {"before", "other"}
+
+
+def test_cell_with_dirty_caches_everywhere_is_named_as_the_reason():
+    answer = answered(repeats("before", *SLOW, **DIRTY) + repeats("after", *FAST, **DIRTY))
+    assert answer.sentences == (
+        "No variant can be recommended: no cell decides (randwrite-4k-fdatasync: a cache still held what was written before it, in before, after).",
+    )
+    chosen = answered(repeats("before", *SLOW, **DIRTY) + repeats("after", *FAST, **DIRTY), decide_by=["*"])
+    assert chosen.sentences[0].startswith("Use after:"), "cells that the user names decide"
+
+
+def test_reasons_of_a_host_are_no_text_of_a_report():
+    answer = answered(repeats("before", *SLOW, not_deciding="<script>"))
+    assert [one.reason for one in answer.excluded] == ["its host recorded a reason against it, in before"]
+
+
 def test_without_a_number_nothing_is_recommended():
     assert answered([]).sentences == ("No variant can be recommended: no cell has a number.",)
 

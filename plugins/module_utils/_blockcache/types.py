@@ -81,6 +81,7 @@ class CacheType:
     :param shared_histogram: whether its counts of sizes are one for all caches of the host.
     :param counts_late: whether its counters are some seconds old.
     :param counts_sectors: whether it counts hits and misses in sectors.
+    :param dirty_at_most: part of a cache that may be dirty until writes wait for the origin.
     """
 
     name: str
@@ -104,6 +105,7 @@ class CacheType:
     shared_histogram: bool = False
     counts_late: bool = False
     counts_sectors: bool = False
+    dirty_at_most: float = 1.0
 
     @property
     def in_mapper(self) -> bool:
@@ -123,6 +125,8 @@ BCACHE = CacheType(
     cutoff="sequential_cutoff",
     cutoff_in_bytes=True,
     counts_late=True,
+    # CUTOFF_WRITEBACK_SYNC of drivers/md/bcache/writeback.h: beyond it writes go to the origin.
+    dirty_at_most=0.7,
 )
 ENHANCEIO = CacheType(
     "enhanceio",

@@ -38,6 +38,11 @@ class Box(t.NamedTuple):
     def height(self) -> int:
         return LINE * len(self.lines) + _EDGE
 
+    @property
+    def opacity(self) -> float:
+        """Of the colour that shows how busy it is, in hundredths: text on it must be readable."""
+        return int(60 * (self.busy or 0.0)) / 100
+
 
 class Picture(t.NamedTuple):
     """One variant."""

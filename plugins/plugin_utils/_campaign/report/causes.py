@@ -14,6 +14,7 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES
@@ -54,9 +55,6 @@ READS, WRITES, FLUSHES = "reads", "writes", "flushes"
 _KINDS = {READS: "read_wait", WRITES: "write_wait", FLUSHES: "flush_wait"}
 
 _WORDS = {"slow": "the slow disk", "fast": "the cache device"}
-
-#: Part of a cache that may be dirty until writes wait for the origin: bcache bypasses it at 70 % (CUTOFF_WRITEBACK_SYNC of the kernel).
-_DIRTY_AT_MOST = {"bcache": 0.7}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -185,7 +183,7 @@ def _falls(cache: CacheFlow) -> bool:
 
 
 def _room(cache: CacheFlow) -> float | None:
-    return None if cache.size is None else cache.size * _DIRTY_AT_MOST.get(cache.type or "", 1.0)
+    return None if cache.size is None else cache.size * type_of(cache.type or "").dirty_at_most
 
 
 # ---------------------------------------------------------------------------------------------------------------------

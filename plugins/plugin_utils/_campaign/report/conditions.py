@@ -39,6 +39,8 @@ LABELS = {
 #: Settings that the one line of a variant is made of, the most specific first.
 _TELLING = ("SSD cache", "SSD cache mode", "controller write", "drive write cache", "controller drive cache", "scheduler", "MTU")
 _MOST_NAMED = 4
+#: What says the same as another setting, unless only it differs.
+_AS_SEEN = {"drive write cache as the kernel sees it": "drive write cache"}
 
 _LONGEST_JOB = 8192
 _MOST_JOBS = 200
@@ -132,7 +134,9 @@ def differences_of(stacks: t.Sequence[Stack], variants: t.Sequence[str]) -> list
 
 def variant_line(differences: t.Sequence[Difference], place: int) -> str:
     """What a variant is, in one line: ``SSD cache lvm_cache, SSD cache mode writeback``; nothing where nothing is known to differ."""
-    changed = [f"{one.label} {one.values[place]}" for one in differences if one.values[place] != "-"]
+    labels = [one.label for one in differences]
+    told = [one for one in differences if one.label not in _AS_SEEN or _AS_SEEN[one.label] not in labels]
+    changed = [f"{one.label} {one.values[place]}" for one in told if one.values[place] != "-"]
     return ", ".join(changed[:_MOST_NAMED])
 
 

@@ -183,8 +183,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     blocks = [values[start : start + width] for start in range(0, len(values), width)]
     x = [rounded(start + width / 2 if width > 1 else start) for start in range(0, len(values), width)]
     style = style_of(variants, one.series.variant)
-    # A line of one point cannot be seen.
-    shown = {"type": "scatter", "mode": "lines" if len(x) > 1 else "markers", "x": x}
+    shown = {"type": "scatter", "mode": "lines", "x": x}
     mean = [rounded(sum(block) / len(block)) for block in blocks]
     data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": one.rate.unit, "line": {"width": 1.5, "color": style["color"]}, "opacity": 0.85}]
     if width > 1:
@@ -196,7 +195,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     steps_x = [edge for level in levels for edge in (rounded(level.start), rounded(level.end), None)]
     steps_y = [edge for level in levels for edge in (rounded(level.mean), rounded(level.mean), None)]
     if levels:
-        data.append({**shown, "mode": "lines", "x": steps_x, "y": steps_y, "name": LEVELS, "line": {"width": 2.5, "color": INK}})
+        data.append({**shown, "x": steps_x, "y": steps_y, "name": LEVELS, "line": {"width": 2.5, "color": INK}})
     layout = layout_of("time since the start (s)", one.rate.axis)
     layout["yaxis"]["rangemode"] = "tozero"
     if one.finding.change is not None:

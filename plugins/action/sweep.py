@@ -472,9 +472,8 @@ class ActionModule(StorageAction):
         def elsewhere(one: WorkloadAnswer) -> list[str]:
             return [*losses_of(tests, one.host_class.facts.get("drives", "").split(", ")), *knowledge.cited(known, one, source.campaign_id)]
 
-        contents, without = recommend.recommendations(answer, found, campaign.name, elsewhere)
-        files, kept = recommend.write(campaign, contents)
-        notes += [*without, *([kept] if kept else [])]
+        files, kept = recommend.write(campaign, recommend.recommendations(answer, found, campaign.name, elsewhere, notes.append))
+        notes += [kept] if kept else []
         entries = knowledge.entries_of(answer, found, source)
         knowledge.write_knowledge(campaign / RECOMMENDED_FOLDER / knowledge.KNOWLEDGE_FILE, entries)
         if shared:

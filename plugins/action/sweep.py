@@ -44,7 +44,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
     caches_of,
     not_tried_again,
     orders_of,
-    reason_of,
     refusals_in,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
@@ -250,8 +249,8 @@ class ActionModule(StorageAction):
         refused: dict[str, str] = {}
         possible = [one for one in variants if one.name in planned.variables]
         for names, steps in orders_of(options["measurement"], possible):
-            refusals = self._examined(options, steps, planned.variables.values(), host, variables)
-            refused.update(dict.fromkeys(names, reason) if (reason := reason_of(one for one in refusals if one.lasting)) else {})
+            reasons = [one.reason for one in self._examined(options, steps, planned.variables.values(), host, variables) if one.lasting]
+            refused.update(dict.fromkeys(names, " ".join(reasons)) if reasons else {})
         if refused and len(refused) == len(planned.variables):
             raise Refused(f"{' '.join(dict.fromkeys(refused.values()))} Nothing was changed.", item=host)
         left = {name: one for name, one in planned.variables.items() if name not in refused}
@@ -473,9 +472,8 @@ class ActionModule(StorageAction):
         def elsewhere(one: WorkloadAnswer) -> list[str]:
             return [*losses_of(tests, one.host_class.facts.get("drives", "").split(", ")), *knowledge.cited(known, one, source.campaign_id)]
 
-        contents, without = recommend.recommendations(answer, found, campaign.name, elsewhere)
-        files, kept = recommend.write(campaign, contents)
-        notes += [*without, *([kept] if kept else [])]
+        files, kept = recommend.write(campaign, recommend.recommendations(answer, found, campaign.name, elsewhere, notes.append))
+        notes += [kept] if kept else []
         entries = knowledge.entries_of(answer, found, source)
         knowledge.write_knowledge(campaign / RECOMMENDED_FOLDER / knowledge.KNOWLEDGE_FILE, entries)
         if shared:

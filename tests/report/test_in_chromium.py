@@ -290,6 +290,13 @@ def test_a_phone_shows_the_ratio_without_scrolling_sideways(opened):
     assert one.page.evaluate("document.documentElement.scrollWidth") <= PHONE
 
 
+@pytest.mark.parametrize("report", [6, "harsh"])
+def test_the_tables_of_six_variants_fit_a_screen(opened, report):
+    one = opened(report)
+    wide = "[...document.querySelectorAll('#comparison .scroll, #stacks > .scroll')].filter(one => one.scrollWidth > one.clientWidth).length"
+    assert one.page.evaluate(wide) == 0
+
+
 def test_pickers_open_on_the_cell_of_the_answer(opened):
     one = opened()
     lead = one.page.locator(".answer p").nth(1).inner_text().partition(":")[0]

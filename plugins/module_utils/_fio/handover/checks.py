@@ -102,14 +102,10 @@ def guard_all(
     """
     known: dict[tuple[GuardTarget, bool], TargetFacts] = {}
     refusals: list[StorageError] = []
-    parts = [part for cell in cells for part in cell.parts]
-    for target, writing in dict.fromkeys((part.target, part.job.writes) for part in parts):
-        try:
-            facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
-            _require(facts, parts, writing, host.root)
-        except StorageError as error:
+    for target, writing, _here, facts, error in _examined(cells, host, devices, created, left):
+        if error is not None:
             refusals.append(error)
-        else:
+        elif facts is not None:
             known[target, writing] = facts
     if refusals:
         first = refusals[0]
@@ -118,7 +114,7 @@ def guard_all(
         raise first
     for cell in cells:
         _require_distinct([known[part.target, part.job.writes] for part in cell.parts], cell)
-    require_room((part, known[part.target, part.job.writes]) for part in parts)
+    require_room((part, known[part.target, part.job.writes]) for cell in cells for part in cell.parts)
     return known
 
 
@@ -131,34 +127,40 @@ def refusals_of(
     """
     devices = host.devices()
     around = {device.path for name in caches for device in _existing(devices, name)}
-    parts = [part for cell in cells for part in cell.parts]
-    found: list[dict[str, t.Any]] = []
-    # What is refused for writing is said once, and not of the jobs that read it too.
-    for target, writing in sorted(dict.fromkeys((part.target, part.job.writes) for part in parts), key=lambda one: not one[1]):
-        if any(one["target"] == target.path for one in found):
+    found: dict[str, dict[str, t.Any]] = {}
+    for target, writing, here, facts, error in _examined(cells, host, devices, created, left):
+        if error is None or (target.path in found and not writing):
             continue
-        facts = None
+        lasting = not caches
+        if facts is not None:
+            lasting = not facts.unsettled
+            with contextlib.suppress(StorageError):
+                _require(_without_caches(facts, around), here, writing, host.root)
+                lasting = False
+        found[target.path] = {"target": target.path, "msg": error.message, "lasting": lasting}
+    return list(found.values())
+
+
+def _examined(
+    cells: t.Sequence[Cell], host: MeasuredHost, devices: Devices, created: t.Container[str], left: LeftDevices | None
+) -> t.Iterator[tuple[GuardTarget, bool, list[Cell], TargetFacts | None, StorageError | None]]:
+    """Each target, whether it is written, the cells there, its facts if it is there, and why it is refused."""
+    parts = [part for cell in cells for part in cell.parts]
+    for target, writing in dict.fromkeys((part.target, part.job.writes) for part in parts):
+        here = [part for part in parts if (part.target, part.job.writes) == (target, writing)]
+        facts, refusal = None, None
         try:
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
-            _require(facts, parts, writing, host.root)
+            _require(facts, here, writing, host.root)
         except StorageError as error:
-            lasting = not caches if facts is None else not facts.unsettled and _is_refused(_without_caches(facts, around), parts, writing, host.root)
-            found.append({"target": target.path, "msg": error.message, "lasting": lasting})
-    return found
+            refusal = error
+        yield target, writing, here, facts, refusal
 
 
 def _existing(devices: Devices, name: str) -> list[BlockDevice]:
     with contextlib.suppress(DeviceMissing):
         return [devices.resolve(name if name.startswith("/") else f"/dev/{name}")]
     return []
-
-
-def _is_refused(facts: TargetFacts, parts: t.Sequence[Cell], writing: bool, root: Path) -> bool:
-    try:
-        _require(facts, parts, writing, root)
-    except StorageError:
-        return True
-    return False
 
 
 def _without_caches(facts: TargetFacts, around: t.Container[str]) -> TargetFacts:
@@ -172,9 +174,8 @@ def _without_caches(facts: TargetFacts, around: t.Container[str]) -> TargetFacts
     return dataclasses.replace(facts, neighbours=tuple(free), opened=0)
 
 
-def _require(facts: TargetFacts, parts: t.Iterable[Cell], writing: bool, root: Path) -> None:
+def _require(facts: TargetFacts, here: t.Sequence[Cell], writing: bool, root: Path) -> None:
     """:raises StorageError: if one of the cells that use this target so may not."""
-    here = [part for part in parts if (part.target, part.job.writes) == (facts.target, writing)]
     engines = {engine for cell in here for engine in cell.job.engines_past_the_block_layer}
     judge.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
     require_discard(facts, here, root)

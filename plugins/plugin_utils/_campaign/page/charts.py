@@ -133,23 +133,25 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str, rate: R
     first = cells[0]
     ends = [(band.variant, *_ends(settled)) for band in cells if (settled := _of_all_runs(band))]
     moved = max(ends, key=lambda one: abs(math.log(max(one[2], 1e-9) / max(one[1], 1e-9))), default=None)
-    longest = max(len(_of_all_runs(band)) for band in cells)
     shortest = min((band.common for band in cells if band.common is not None), default=None)
     if moved is None:
         sentence = "no numbers"
-    elif longest < FEWEST:
-        sentence = f"too short to say: {longest} s of at least {FEWEST} s"
     elif abs(moved[2] / max(moved[1], 1e-9) - 1) < _NOTICED:
         sentence = f"{'no variant' if len(cells) > 1 else moved[0]} {'ends' if len(cells) > 1 else 'does not end'} more than 5 % from where it began"
     else:
         sentence = f"from {figure(moved[1])} to {figure(moved[2])} {rate.unit} in {moved[0]}"
     widest = max((_between(settled) for band in cells if (settled := _of_all_runs(band))), key=lambda one: one[1] / max(one[0], 1e-9), default=None)
-    if widest is not None and longest >= FEWEST and moved is not None and _is_outside(widest, moved[1:]):
+    if widest is not None and moved is not None and _is_outside(widest, moved[1:]):
         sentence += f", tenths of a run from {figure(widest[0])} to {figure(widest[1])} {rate.unit}"
     if shortest is not None and any(second > shortest for band in cells for second in band.second):
         sentence += f" in the first {in_seconds(shortest)}, when the first run ends"
     spread = f", middle of {counted(hosts, 'host')}; the band holds eight of ten" if hosts > 1 else ""
     return Chart(name, f"{first.cell} ({first.direction}): {sentence}{spread}", data, layout)
+
+
+def is_long(band: Band) -> bool:
+    """Whether its runs are long enough to say anything of how they went."""
+    return len(_of_all_runs(band)) >= FEWEST
 
 
 def _of_all_runs(band: Band) -> list[float]:
@@ -181,8 +183,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     blocks = [values[start : start + width] for start in range(0, len(values), width)]
     x = [rounded(start + width / 2 if width > 1 else start) for start in range(0, len(values), width)]
     style = style_of(variants, one.series.variant)
-    # A line of one point cannot be seen.
-    shown = {"type": "scatter", "mode": "lines" if len(x) > 1 else "markers", "x": x}
+    shown = {"type": "scatter", "mode": "lines", "x": x}
     mean = [rounded(sum(block) / len(block)) for block in blocks]
     data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": one.rate.unit, "line": {"width": 1.5, "color": style["color"]}, "opacity": 0.85}]
     if width > 1:
@@ -194,7 +195,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     steps_x = [edge for level in levels for edge in (rounded(level.start), rounded(level.end), None)]
     steps_y = [edge for level in levels for edge in (rounded(level.mean), rounded(level.mean), None)]
     if levels:
-        data.append({**shown, "mode": "lines", "x": steps_x, "y": steps_y, "name": LEVELS, "line": {"width": 2.5, "color": INK}})
+        data.append({**shown, "x": steps_x, "y": steps_y, "name": LEVELS, "line": {"width": 2.5, "color": INK}})
     layout = layout_of("time since the start (s)", one.rate.axis)
     layout["yaxis"]["rangemode"] = "tozero"
     if one.finding.change is not None:

@@ -54,7 +54,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
         else _no_outlier(a),
         "stacks": f"{text.counted(len(a.stacks), 'state')} of the layers below the targets, "
         + (f"{changed} of them changed meanwhile" if changed else "none changed meanwhile"),
-        "problems": f"{text.counted(len(a.problems), 'problem')} found" if a.problems else "No problem found",
+        "problems": f"{text.counted(len(a.problems), 'problem')} found",
         "costs": _title_of_costs(a),
         "wear": f"{text.size(written)} went to the drives" if written is not None else "The drives do not report the written bytes",
         "power_loss": _title_of_power_loss(a),
@@ -263,10 +263,9 @@ def _title_of_heat_maps(a: Analysis) -> str:
 
 def _title_of_series(a: Analysis) -> str:
     kinds = dict(a.kinds)
-    short = kinds.get("unknown", 0)
     strange = [f"{kinds[kind]} {kind}" for kind in WORST_FIRST if kind != "steady" and kinds.get(kind)]
     strange += [f"{a.stalled} with stalls"] if a.stalled else []
-    strange += [f"{short} too short to say"] if short else []
+    strange += [f"{kinds['unknown']} not classified"] if "unknown" in kinds else []
     if strange:
         return f"Along the run: {', '.join(strange)}"
     return f"Along the run: {text.count(a.series_looked_at)} series steady{_widest(a)}" if a.series_looked_at else "Along the run"

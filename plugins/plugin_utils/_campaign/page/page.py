@@ -140,7 +140,8 @@ def render(a: Analysis, folder: str) -> str:
         flow_width=flow_pictures.WIDTH,
         lead=(headings.lead_of(a) or ("", ""))[1],
         titles=headings.titles_of(a),
-        sections=[(name, label) for name, label in SECTIONS if _is_there(name, a, drawn)],
+        sections=(sections := [(name, label) for name, label in SECTIONS if _is_there(name, a, drawn)]),
+        shown=dict(sections),
         directions=sorted({line.direction for line in a.table}),
         models=sorted({line.model for line in a.table}),
         has_parts=any(line.is_part for line in a.table),
@@ -202,8 +203,9 @@ SECTIONS = (
 
 def _is_there(name: str, a: Analysis, drawn: Drawn) -> bool:
     parts = {
-        "together": a.sums, "curves": a.curves, "heat": a.heat_groups, "series": a.bands or a.series or a.collection, "latency": drawn.latency,
-        "rounds": drawn.rounds, "cpu": a.cpu, "costs": a.costs, "wear": a.wear, "power_loss": a.power_loss,
+        "together": a.sums, "curves": a.curves, "heat": a.heat_groups, "series": drawn.bands or drawn.series or a.collection, "latency": drawn.latency,
+        "rounds": drawn.rounds, "cpu": a.cpu, "hosts": len(a.hosts) > 1, "costs": a.costs, "wear": a.wear, "problems": a.problems, "stacks": a.stacks,
+        "power_loss": a.power_loss,
     }  # fmt: skip
     return bool(parts.get(name, True))
 
@@ -242,7 +244,7 @@ def _opens(a: Analysis, keys: t.Sequence[tuple[str, str, str]]) -> int:
 def _bands(a: Analysis) -> Picker | None:
     groups: dict[tuple[str, str], list[t.Any]] = {}
     for band in a.bands:
-        if not is_probe(band.cell):
+        if not is_probe(band.cell) and charts.is_long(band):
             groups.setdefault((band.cell, band.direction), []).append(band)
     found = [
         charts.bands(sorted(cells, key=lambda one: a.variants.index(one.variant)), a.variants, f"{cell} ({direction})", a.rates.get((cell, direction), IOPS))

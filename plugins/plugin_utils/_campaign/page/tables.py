@@ -180,22 +180,23 @@ def _answer(a: Analysis) -> Table:
 # -- every cell
 
 
-def _compared_cell(cell: TableCell | None, noise: float | None) -> Cell:
+def _compared_cell(cell: TableCell | None, noise: float | None, ratio: tuple[str, ...]) -> Cell:
+    """:param ratio: how it compares with the baseline."""
     if cell is None:
         return Cell(NOTHING)
     written = megabytes if cell.is_sequential else figure
     between = f"{written(cell.low)} to {written(cell.high)}, {counted(cell.hosts, 'host')}" if cell.hosts > 1 else ""
     marks = [Badge(cell.verdict, cell.verdict)] if cell.verdict != "durable" else []
     marks += [Badge(cell.state, "unknown")] if cell.state not in ("ok", "noisy") else []
-    return measured_cell(cell, *_noise_notes(noise), *marks, between=between, style="best" if cell.is_better else "risky" if cell.is_risky else "")
+    return measured_cell(cell, *ratio, *_noise_notes(noise), *marks, between=between, style="best" if cell.is_better else "risky" if cell.is_risky else "")
 
 
-def _ratio_cell(cell: TableCell | None) -> Cell:
+def _ratio_notes(cell: TableCell | None) -> tuple[str, ...]:
     if cell is None or cell.comparison is None:
-        return Cell(NOTHING, (f"not comparable: {cell.reason}",) if cell is not None and cell.reason else ())
+        return (f"not comparable: {cell.reason}",) if cell is not None and cell.reason else ()
     found: Comparison = cell.comparison
-    interval = (span(found.interval.low, found.interval.high),) if found.interval else ()
-    return Cell(times(cell.ratio), (*interval, f"{found.verdict.replace('_', ' ')}{'' if cell.same_hosts else OTHER_HOSTS}"))
+    interval = f" ({span(found.interval.low, found.interval.high)})" if found.interval else ""
+    return f"{times(cell.ratio)}{interval}", f"{found.verdict.replace('_', ' ')}{'' if cell.same_hosts else OTHER_HOSTS}"
 
 
 def _comparison(a: Analysis) -> Table:
@@ -203,18 +204,20 @@ def _comparison(a: Analysis) -> Table:
 
     def measured(place: int) -> Column:
         key = a.variants[place]
-        return Column(key, lambda line: _compared_cell(line.cells[place], noises.get((line.model, line.cell, line.direction, key))), _as_it_is, style="n")
 
-    def ratio(place: int) -> Column:
-        return Column(f"{a.variants[place]} by {a.answer.baseline}", lambda line: _ratio_cell(line.cells[place]), _as_it_is, style="n ratio")
+        def cell(line: t.Any) -> Cell:
+            found = line.cells[place]
+            ratio = () if key == a.answer.baseline else _ratio_notes(found)
+            return _compared_cell(found, noises.get((line.model, line.cell, line.direction, key)), ratio)
+
+        return Column(key, cell, _as_it_is, style="n ratio")
 
     columns = [
         Column("workload", lambda line: Cell(line.cell, (line.workload,)), _as_it_is, style="group"),
         _named("direction", "direction", "group"),
-        _named("backing device", "model", "group"),
+        *([_named("backing device", "model", "group")] if len({line.model for line in a.table}) > 1 else []),
+        *map(measured, range(len(a.variants))),
     ]
-    for place, variant in enumerate(a.variants):
-        columns += [measured(place)] if variant == a.answer.baseline else [measured(place), ratio(place)]
     return Table(
         "comparison",
         columns,

@@ -64,7 +64,7 @@ def markdown(a: Analysis, folder: str = "") -> str:
         ("hosts", _hosts(a, tables)),
         ("costs", [*markdown_table(tables["costs"]), "", costs.HOSTS_NOTE] if a.costs else []),
         ("wear", markdown_table(tables["wear"])),
-        ("problems", [f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems] or ["None was found."]),
+        ("problems", [f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems]),
         ("stacks", _stacks(a, tables)),
         ("power_loss", markdown_table(tables["power_loss"])),
         ("environment", markdown_table(tables["environment"])),
@@ -108,7 +108,7 @@ def _comparison(a: Analysis, tables: t.Mapping[str, Table]) -> list[str]:
 
 def _hosts(a: Analysis, tables: t.Mapping[str, Table]) -> list[str]:
     strips = [f"- {escaped(one.title)}" for one in hosts.strips(a)]
-    return [*strips, *_titled("What is different about them", tables["outliers"]), *_titled("All hosts", tables["hosts"])] or ["-"]
+    return [*strips, *_titled("What is different about them", tables["outliers"]), *_titled("All hosts", tables["hosts"])]
 
 
 def _curves(a: Analysis) -> list[str]:
@@ -140,7 +140,7 @@ def _block_sizes(a: Analysis) -> list[str]:
 
 
 def _series(a: Analysis, drawn: page.Drawn, tables: t.Mapping[str, Table]) -> list[str]:
-    kinds = ", ".join(f"{count} {'too short to say' if kind == 'unknown' else kind}" for kind, count in a.kinds)
+    kinds = ", ".join(f"{count} {'not classified' if kind == 'unknown' else kind}" for kind, count in a.kinds)
     of = f" (those that vary most of {count(a.series_total)})" if a.series_total > a.series_looked_at else ""
     lines = (
         [f"Series that were analysed one by one: {count(a.series_looked_at)}{of}: {kinds}{f'; {a.stalled} with stalls' if a.stalled else ''}.", ""]
@@ -170,7 +170,7 @@ def _stacks(a: Analysis, tables: t.Mapping[str, Table]) -> list[str]:
         lines += [f"  - changed: {escaped(f'{layer} {key}: {before}, afterwards {after}')}" for layer, key, before, after in one.changed]
         moved = {(layer, key) for layer, key, _before, _after in one.changed}
         lines += [f"  - {escaped(f'{layer} {key}: {value}')}" for layer, key, value in one.settings if (layer, key) not in moved]
-    return lines or ["No measurement says what its stack was."]
+    return lines
 
 
 def _commands(a: Analysis, folder: str) -> list[str]:

@@ -38,7 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME, SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST, WORST_FIRST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult, of_hosts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, latency, listed
 
@@ -357,6 +357,8 @@ def analyse(
     rows = replace(rows, disproved=frozenset(one.host for one in power_loss if one.contradicts))
     rates = {(one.cell, one.direction): rate_of(one.first) for one in points}
     named = problems.named_series(series, rates)
+    # Of what is too short nothing is known.
+    told = [one for one in named if one.finding.kind != "unknown" or one.finding.count >= FEWEST]
     out = problems.outlier_hosts(rows, points)
     answer = answer_of(
         rows,
@@ -398,12 +400,12 @@ def analyse(
         rate_note=caveats.rate_sentence(answer),
         figure_notes=tuple(caveats.note_sentences(rows.measurements, answer)),
         bands=tuple(problems.band_in(one, rates.get((one.cell, one.direction), IOPS)) for one in bands),
-        series=tuple(_to_draw(named)),
-        series_looked_at=len(named),
-        series_total=total,
+        series=tuple(_to_draw(told)),
+        series_looked_at=len(told),
+        series_total=total - len(named) + len(told),
         collection=tuple(_collection(rows)),
-        stalled=sum(bool(one.finding.stalls) for one in named),
-        kinds=tuple(Counter(one.finding.kind for one in named).most_common()),
+        stalled=sum(bool(one.finding.stalls) for one in told),
+        kinds=tuple(Counter(one.finding.kind for one in told).most_common()),
         outliers=out,
         stacks=stacks,
         differences=tuple(setup.differences_of(stacks, variants)),

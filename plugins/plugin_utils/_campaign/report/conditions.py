@@ -13,7 +13,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import planned_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import listed, size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
@@ -39,6 +39,8 @@ LABELS = {
 #: Settings that the one line of a variant is made of, the most specific first.
 _TELLING = ("SSD cache", "SSD cache mode", "controller write", "drive write cache", "controller drive cache", "scheduler", "MTU")
 _MOST_NAMED = 4
+#: What says the same as another setting, unless only it differs.
+_AS_SEEN = {"drive write cache as the kernel sees it": "drive write cache"}
 
 _LONGEST_JOB = 8192
 _MOST_JOBS = 200
@@ -132,20 +134,39 @@ def differences_of(stacks: t.Sequence[Stack], variants: t.Sequence[str]) -> list
 
 def variant_line(differences: t.Sequence[Difference], place: int) -> str:
     """What a variant is, in one line: ``SSD cache lvm_cache, SSD cache mode writeback``; nothing where nothing is known to differ."""
-    changed = [f"{one.label} {one.values[place]}" for one in differences if one.values[place] != "-"]
+    labels = [one.label for one in differences]
+    told = [one for one in differences if one.label not in _AS_SEEN or _AS_SEEN[one.label] not in labels]
+    changed = [f"{one.label} {one.values[place]}" for one in told if one.values[place] != "-"]
     return ", ".join(changed[:_MOST_NAMED])
 
 
 def _summary(settings: t.Iterable[tuple[str, str, str, str]]) -> tuple[dict[tuple[str, str], str], str]:
-    """Setting by layer, equal devices once; and the reason of the verdict."""
-    values: dict[tuple[str, str], list[str]] = {}
+    """Setting by layer, equal devices once, and different ones with their names; and the reason of the verdict."""
+    values: dict[tuple[str, str], dict[str, list[str]]] = {}
+    models: dict[str, str] = {}
     reason = ""
-    for _device, layer, key, value in settings:
+    for device, layer, key, value in settings:
+        models.setdefault(device, "" if models else "target")
         if layer == "verdict" and key == "reason":
             reason = value
         elif key not in _NOT_SET and value and layer != "verdict" and not (layer == "device" and key in ("size", "driver")):
-            values.setdefault((layer, key), []).append(value)
-    return {key: ", ".join(dict.fromkeys(texts)) for key, texts in sorted(values.items())}, reason
+            values.setdefault((layer, key), {}).setdefault(value, []).append(device)
+            if (layer, key) == ("device", "model"):
+                models[device] = value
+    return {key: _named(found, models) if key[0] != "device" else ", ".join(found) for key, found in sorted(values.items())}, reason
+
+
+def _named(found: t.Mapping[str, t.Sequence[str]], models: t.Mapping[str, str]) -> str:
+    """Values, each with what has it where they differ: models, and of one model with several values its devices."""
+    if len(found) < 2:
+        return ", ".join(found)
+    names = {value: [models[device] or device for device in devices] for value, devices in found.items()}
+    shared = Counter(name for of in names.values() for name in set(of))
+    named = {
+        value: [name if shared[name] < 2 else f"{name} {device}" for name, device in zip(names[value], devices, strict=True)]
+        for value, devices in found.items()
+    }
+    return ", ".join(f"{value} ({listed(list(dict.fromkeys(of)), 3)})" if all(of) else value for value, of in named.items())
 
 
 def environment_of(rows: Rows) -> list[tuple[str, list[tuple[str, int]]]]:

@@ -15,7 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import documented_drives
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST, UNSETTLED, Approach, SeriesFinding, classify
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import UNSETTLED, Approach, SeriesFinding, classify
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, figure, in_seconds, listed, share, size, times
 
 if t.TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _kind_sentence(finding: SeriesFinding, unit: str) -> str:
         return f"drifting: {share(finding.drift, signed=True)} over the run, at no particular place"
     if finding.kind == "steady":
         return f"steady at {figure(finding.mean)} {unit}"
-    return f"too short to say: {finding.count} s of at least {FEWEST} s" if finding.count < FEWEST else f"not classified: {finding.reason}"
+    return f"not classified: {finding.reason}"
 
 
 def range_sentence(series: Series) -> str:

@@ -203,4 +203,5 @@ def measured_cell(row: t.Any, *notes: str | Badge, between: str = "", style: str
         return Cell(NOTHING)
     iops, bandwidth, *rest = (column for column in MEASURED if column.is_brief)
     lead, others = (bandwidth, rest) if row.is_sequential else (iops, [bandwidth, *rest])
-    return Cell(lead.phrase(row), tuple(one for one in (between, "; ".join(column.phrase(row) for column in others), *notes) if one), style)
+    figures_of = "; ".join(column.phrase(row) for column in others if column.text(row) != NOTHING)
+    return Cell(lead.phrase(row), tuple(one for one in (between, figures_of, *notes) if one), style)

@@ -163,9 +163,6 @@ def _fits(entry: Values, controller: Controller) -> bool:
     )
 
 
-Values = t.Mapping[str, t.Any]
-Entries = t.Sequence[Values]
-
 _WRITEBACK = "writeback"
 _AOE = "storage_network_aoe"
 _INITIATOR, _SERVED = f"{_AOE}_interfaces", f"{_AOE}_targets"

@@ -97,13 +97,18 @@ _MOST_LIMITED = 20
 
 
 def recommendations(
-    answer: Answer, states: t.Sequence[HostState], campaign: str, elsewhere: t.Callable[[WorkloadAnswer], t.Iterable[str]] = lambda _one: ()
-) -> tuple[dict[str, str], list[str]]:
-    """The files, by their path below the folder of recommendations, and a sentence for each class of hosts without one.
+    answer: Answer,
+    states: t.Sequence[HostState],
+    campaign: str,
+    elsewhere: t.Callable[[WorkloadAnswer], t.Iterable[str]] = lambda _one: (),
+    without: t.Callable[[str], t.Any] = lambda _sentence: None,
+) -> dict[str, str]:
+    """The files, by their path below the folder of recommendations.
 
     One for each class of hosts if the variables are the same on all of its hosts, and otherwise one for each host; none has no variables.
 
     :param elsewhere: what other sweeps have shown for a workload, as sentences.
+    :param without: takes a sentence for each class of hosts without a file.
     """
     by_host = {state.host: state for state in states}
     design = design_of(states)
@@ -112,7 +117,6 @@ def recommendations(
     for one in answer.workloads:
         classes.setdefault((one.host_class.label, one.host_class.hosts), []).append(one)
     files: dict[str, str] = {}
-    notes: list[str] = []
     for (label, hosts), workloads in classes.items():
         name = _free(_slug(label), files)
         chosen = list(dict.fromkeys(one.recommended or one.baseline for one in workloads))
@@ -133,8 +137,8 @@ def recommendations(
             files.update(made)
             if not made:
                 why = "changes nothing there" if any(variant in state.variables for state in swept) else "was not swept there"
-                notes.append(f"There is no recommended file for {label}: {variant} {why}.")
-    return files, notes
+                without(f"There is no recommended file for {label}: {variant} {why}.")
+    return files
 
 
 def _advice(variant: str, swept: t.Sequence[HostState], models: t.Sequence[str]) -> list[str]:

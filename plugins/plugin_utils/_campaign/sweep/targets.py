@@ -60,21 +60,13 @@ def refusals_in(answer: Values) -> list[Refusal]:
     ]
 
 
-def reason_of(refusals: t.Iterable[Refusal]) -> str:
-    """Each reason once; empty if nothing is refused."""
-    return " ".join(dict.fromkeys(one.reason for one in refusals))
-
-
 def not_tried_again(variant: str, targets: t.Mapping[str, t.Any], refusals: t.Sequence[Refusal]) -> list[str]:
     """The variants that need not be tried after the guard has refused one of them.
 
     :param targets: of each variant.
     """
     lasting = {one.target for one in refusals if one.lasting}
-    alike = [name for name, rows in targets.items() if lasting and (rows == targets.get(variant) or lasting & _paths(rows))]
+    paths = {name: {row.get("device") or row.get("file") or row.get("directory") for row in rows} for name, rows in targets.items()}
+    # Without targets all of them have the file of fio_benchmark_file.
+    alike = [name for name, of in paths.items() if lasting and (not of or lasting & of)]
     return list(dict.fromkeys([variant, *alike])) if refusals else []
-
-
-def _paths(rows: t.Any) -> set[str]:
-    rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, (list, tuple)) else []
-    return {str(row[kind]) for row in rows for kind in ("device", "file", "directory") if row.get(kind)}

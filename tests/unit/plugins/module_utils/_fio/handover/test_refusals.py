@@ -98,16 +98,19 @@ def test_data_that_may_be_lost_is_not_refused(host, monkeypatch):
     assert found(host, monkeypatch, facts=facts({"signatures": ("ext4",)}, identity="Sb", identity_matches=True), **permitted) == []
 
 
-def test_each_target_is_examined_once(host, monkeypatch):
+def test_each_target_is_examined_once_for_writing_and_for_reading(host, monkeypatch):
     asked = []
 
-    def examine(_devices, target, *_more, **_others):
+    def examine(_devices, target, *_more, writing, **_others):
         asked.append(target.path)
-        raise DeviceMissing("It is gone.")
+        raise DeviceMissing(f"It is gone ({'writing' if writing else 'reading'}).")
 
     monkeypatch.setattr(checks.examination, "examine", examine)
     reading = {**JOB, "rw": "read"}
     cells = [
         read_cell("v", {"name": name, "target": {"device": f"/dev/sd{name[0]}"}, "job": reading if "r" in name else JOB}) for name in ("br", "b", "c", "b2")
     ]
-    assert [one["target"] for one in checks.refusals_of(cells, host)] == asked == ["/dev/sdb", "/dev/sdc"]
+    found = checks.refusals_of(cells, host)
+    assert asked == ["/dev/sdb", "/dev/sdb", "/dev/sdc"]
+    # What is refused for writing is said once, and not of the job that reads it too.
+    assert [(one["target"], one["msg"]) for one in found] == [("/dev/sdb", "It is gone (writing)."), ("/dev/sdc", "It is gone (writing).")]

@@ -259,25 +259,38 @@ def test_shades_of_ratios(ratio, shade):
 # --- along the run, rounds
 
 
-def test_a_short_series_is_too_short_to_say_and_that_is_the_heading():
-    short = Series("node1", "none", "randwrite-4k", 1, "write", [100.0] * 8, [1e6] * 8)
-    found = analysed(Rows("c", [measurement()]), [short])
-    assert headings.titles_of(found)["series"] == "Along the run: 1 too short to say"
-    assert page.drawn_of(found).series[0].title.startswith("too short to say: 8 s of at least 10 s: node1")
-    assert "1 too short to say." in page.render(found, "c")
+def seconds(count, cell="randwrite-4k"):
+    series = Series("node1", "none", cell, 1, "write", [100.0] * count, [1e6] * count)
+    return series, Band("none", cell, "write", 1, [second + 0.5 for second in range(count)], *([100.0] * count for _edge in range(3)))
 
 
-def test_one_second_of_one_variant_claims_nothing_and_can_be_seen():
-    short = Series("node1", "none", "randwrite-4k", 1, "write", [5.0], [1e6])
-    band = Band("none", "randwrite-4k", "write", 1, [0.5], [5.0], [5.0], [5.0])
+@pytest.mark.parametrize("count", [1, 9])
+def test_what_is_too_short_to_say_anything_is_not_there(count):
+    short, band = seconds(count)
     found = analysed(Rows("c", [measurement()]), [short], [band])
     drawn = page.drawn_of(found)
-    assert drawn.bands.first.title == "randwrite-4k (write): too short to say: 1 s of at least 10 s"
-    [chart] = drawn.series
-    assert [trace["mode"] for trace in chart.data] == ["markers"]
+    assert (drawn.bands, drawn.series, found.kinds, found.series_looked_at, found.series_total) == (None, [], (), 0, 0)
     html, markdown = page.render(found, "c"), twins.markdown(found)
-    assert "1 series was analysed one by one" in html and "Black lines" not in html
+    assert "too short" not in html + markdown and 'id="series"' not in html and "## Over time" not in markdown
     assert "against none" not in html and "against none" not in markdown and "what is claimed" not in html
+
+
+def test_only_what_is_long_enough_is_drawn_and_counted():
+    (short, short_band), (whole, whole_band) = seconds(9), seconds(10, "randread-4k")
+    found = analysed(Rows("c", [measurement()]), [short, whole], [short_band, whole_band])
+    drawn = page.drawn_of(found)
+    assert [one.cell for one in (one.series for one in found.series)] == ["randread-4k"]
+    assert [one.name for one in drawn.bands.choices] == ["randread-4k (write)"]
+    assert "1 series was analysed one by one:" in page.render(found, "c") and "Series that were analysed one by one: 1:" in twins.markdown(found)
+
+
+def test_sections_without_anything_to_say_are_absent():
+    found = analysed(Rows("c", [measurement()]))
+    html, markdown = page.render(found, "c"), twins.markdown(found)
+    for name, label in page.SECTIONS:
+        is_there = name in ("answer", "comparison", "environment", "commands") or {"problems": found.problems, "stacks": found.stacks}.get(name)
+        assert (f'<section id="{name}">' in html) == (f'href="#{name}"' in html) == (f"## {label}\n" in markdown) == bool(is_there), name
+    assert "outlier host" not in html and "<b>0</b>" not in html
 
 
 def test_runs_that_end_one_after_the_other_are_no_fall():

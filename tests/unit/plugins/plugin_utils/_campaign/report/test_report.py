@@ -264,6 +264,46 @@ def test_different_settings_are_one_table_with_a_line_per_variant():
     assert "| drive write cache | enabled | disabled |" in twins.markdown(found)
 
 
+SAME, OTHER = ("SSD A", "SSD A"), ("HDD B", "SSD A")
+
+
+@pytest.mark.parametrize(
+    ("models", "caches", "line"),
+    [
+        (OTHER, ("disabled", "enabled"), "drive write cache disabled (HDD B), enabled (SSD A)"),
+        (OTHER, ("disabled", "disabled"), "drive write cache disabled"),
+        # Of one model the device makes the difference, and without a model too.
+        (SAME, ("disabled", "enabled"), "drive write cache disabled (SSD A sda), enabled (SSD A sdb)"),
+        ((None, None), ("disabled", "enabled"), "drive write cache disabled (sda), enabled (sdb)"),
+    ],
+)
+def test_a_setting_that_drives_have_differently_names_them(models, caches, line):
+    def of(*words):
+        drives = [
+            [("dm-0", "queue", "scheduler", "none")],
+            *(
+                [*([(name, "device", "model", model)] if model else []), (name, "drive", "drive", word)]
+                for name, model, word in zip(("sda", "sdb"), models, words)
+            ),
+        ]
+        return [one for of in drives for one in of]
+
+    settings = {("node1", "none"): of("enabled", "enabled"), ("node1", "writethrough"): of(*caches)}
+    rows = [dataclasses.replace(one, stack_before=one.variant, stack_after=one.variant) for one in one_variant(1) + one_variant(2, variant="writethrough")]
+    assert f"<b>writethrough</b>: {line}</li>" in page.render(analysed(Rows("c", rows, settings=settings)), "c")
+
+
+def test_what_the_kernel_sees_is_named_only_where_the_drive_says_nothing_else():
+    def of(drive, kernel):
+        return [("sda", "drive", "drive", drive), ("sda", "drive", "kernel", kernel)]
+
+    rows = [dataclasses.replace(one, stack_before=one.variant, stack_after=one.variant) for one in one_variant(1) + one_variant(2, variant="writethrough")]
+    both = {("node1", "none"): of("enabled", "write back"), ("node1", "writethrough"): of("disabled", "write through")}
+    assert "<b>writethrough</b>: drive write cache disabled</li>" in page.render(analysed(Rows("c", rows, settings=both)), "c")
+    kernel = {("node1", "none"): of("enabled", "write back"), ("node1", "writethrough"): of("enabled", "write through")}
+    assert "drive write cache as the kernel sees it write through</li>" in page.render(analysed(Rows("c", rows, settings=kernel)), "c")
+
+
 def test_prices_give_cost_per_tb_and_per_iops():
     rows = Rows("c", one_variant(500))
     (cost,) = analysed(rows, prices=costs.read_prices([{"price": 44806, "capacity_tb": 1}])).costs
@@ -517,7 +557,7 @@ def test_fast_but_unsafe_variant_is_not_better(six):
         == "writethrough is shown to be better than none in 16 of 18 lines; writeback is shown to be better in 16 of 18 lines, but can lose what none keeps"
     )
     assert titles["heat"].startswith("Block sizes: most safe IOPS with 4 KiB at jobs 16: 8,")
-    assert (page.render(six, "c").count('"n best"'), page.render(six, "c").count('"n risky"')) == (16, 16)
+    assert (page.render(six, "c").count('"n ratio best"'), page.render(six, "c").count('"n ratio risky"')) == (16, 16)
 
 
 def test_a_cell_whose_mean_depends_on_the_time_is_not_claimed_to_be_better(six):

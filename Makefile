@@ -70,6 +70,7 @@ test-long: packages venv ## the long forms: every ansible-core and Python, every
 	@scripts/volumes-test
 	@scripts/origins-test
 	@scripts/hardware-test
+	@scripts/site-undo-test
 	@scripts/site-kill-test
 	@scripts/sweep-kill-test
 	@scripts/power-loss-test

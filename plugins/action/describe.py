@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.modules.describe import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift, files
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, read_description
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, read_description, tool_paths_in
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import render
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 
@@ -33,21 +33,22 @@ class ActionModule(StorageAction):
         host = str(variables.get("inventory_hostname", ""))
         try:
             path = files.file_of(Path(options["path"]).absolute(), "host_vars", host)
-            returned = self._read(options, variables)
+            inventory = self._inventory(variables)
+            returned = self._read(options, variables, inventory)
             if returned.get("failed") or returned.get("unreachable"):
                 return returned
             description = read_description(host, returned)
-            return self._write(path, description, variables, options["force"])
+            return self._write(path, description, inventory, options["force"])
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
 
-    def _read(self, options: t.Mapping[str, t.Any], variables: dict[str, t.Any]) -> Results:
+    def _read(self, options: t.Mapping[str, t.Any], variables: dict[str, t.Any], inventory: t.Mapping[str, t.Any]) -> Results:
         arguments = {"layers": options["layers"], "all_settings": options["all_settings"], "by_match": True}
+        arguments["tool_paths"] = tool_paths_in(inventory.get("raid_cache_controllers"))
         found: Results = self._execute_module("cachefleet.storage.cache_description_info", module_args=arguments, task_vars=variables)
         return found
 
-    def _write(self, path: Path, description: Description, variables: t.Mapping[str, t.Any], force: bool) -> Results:
-        inventory = self._inventory(variables)
+    def _write(self, path: Path, description: Description, inventory: t.Mapping[str, t.Any], force: bool) -> Results:
         differing = drift.drift(inventory, description)
         shown = differing if self._task.diff else []
         before, after = drift.texts(inventory, description)

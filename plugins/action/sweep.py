@@ -17,6 +17,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.cachefleet.storage.plugins.action.benchmark_plan import included_suites
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
@@ -29,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.journal import checked, described
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import (
     Found,
+    HostSweep,
     devices_of,
     draining,
     host_sweep,
@@ -37,8 +39,17 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import within
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.planning import steps_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import MOST_REPEATS, Design, design_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.targets import (
+    Refusal,
+    caches_of,
+    not_tried_again,
+    orders_of,
+    reason_of,
+    refusals_in,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
     CACHES,
+    CONTROLLERS,
     LAYER_VARIABLES,
     LINKS,
     QUEUES,
@@ -48,7 +59,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
     require_options,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, tool_paths_in
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of, read_tests
@@ -82,6 +93,9 @@ SET_BY_SWEEP = (
 
 #: Seconds in which the pace of a cache is measured, and seconds between two such measurements.
 _DRAIN_SAMPLE, _DRAIN_PAUSE = 3, 2
+
+#: How ``fio_runner`` fails if its guard refuses a target.
+_BY_GUARD = ("refused", "device_missing")
 
 
 class _HostFailed(Exception):
@@ -152,6 +166,7 @@ class ActionModule(StorageAction):
             campaign=Path(options["path"]).name,
             devices=devices_of(variants, inventory),
             network=any(LINKS in variant.variables for variant in variants),
+            tool_paths=tool_paths_in(inventory.get(CONTROLLERS), *(variant.variables.get(CONTROLLERS) for variant in variants)),
             folder=options["folder"],
             spool=options["spool"],
         )
@@ -172,6 +187,9 @@ class ActionModule(StorageAction):
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             continuation.require_unchanged(known, description, planned)
             continuation.require_same_variants(known, planned)
+        if not journal:
+            # Of a host in a sweep, its targets may be part of what a variant has made.
+            planned = self._measurable(planned, variants, options, host, variables)
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
             continuation.require_same_looks(known, design)
@@ -196,7 +214,7 @@ class ActionModule(StorageAction):
         state.variables = {**state.variables, **planned.variables}
         state.measures = {**state.measures, **measures}
         state.refused, state.order, state.left_out = dict(planned.refused), [step.key for step in steps], [step.key for step in left_out]
-        state.repeats, state.most_repeats = design.first, design.last
+        state.repeats, state.most_repeats, state.skipped = design.first, design.last, {}
         # A host without a journal is in no sweep any more, whichever controller has restored it.
         due = [step for step in kept if step.variant not in state.closed]
         state.restored, state.problem = not journal and not due, ""
@@ -224,6 +242,30 @@ class ActionModule(StorageAction):
             "refused": dict(planned.refused),
         }
 
+    def _measurable(self, planned: HostSweep, variants: t.Sequence[Variant], options: Results, host: str, variables: t.Mapping[str, t.Any]) -> HostSweep:
+        """Without the variants whose targets the guard refuses, whatever is applied before.
+
+        :raises Refused: if none is left.
+        """
+        refused: dict[str, str] = {}
+        possible = [one for one in variants if one.name in planned.variables]
+        for names, steps in orders_of(options["measurement"], possible):
+            refusals = self._examined(options, steps, planned.variables.values(), host, variables)
+            refused.update(dict.fromkeys(names, reason) if (reason := reason_of(one for one in refusals if one.lasting)) else {})
+        if refused and len(refused) == len(planned.variables):
+            raise Refused(f"{' '.join(dict.fromkeys(refused.values()))} Nothing was changed.", item=host)
+        left = {name: one for name, one in planned.variables.items() if name not in refused}
+        return HostSweep(left, {**planned.refused, **refused}, planned.restore)
+
+    def _examined(
+        self, options: Results, steps: t.Sequence[Results], of_variants: t.Iterable[Results], host: str, variables: t.Mapping[str, t.Any]
+    ) -> list[Refusal]:
+        """What the guard refuses of the targets of some steps."""
+        if not steps:
+            return []
+        given = {"campaign": Path(options["path"]).name or "sweep", "host": host, "spool": options["spool"], "steps": steps}
+        return refusals_in(self._ask("fio_runner", variables, state="examined", caches=caches_of(of_variants), **given))
+
     def _show(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         more = [f"  refused: {name}: {reason}" for name, reason in options["refused"].items()]
         self._print("\n".join(["", text.joined_plans(options["texts"]) or options["text"], *more]))
@@ -244,13 +286,25 @@ class ActionModule(StorageAction):
         ended = states.FAILED if reason and options["state"] == states.DONE else options["state"]
         if ended == states.FAILED and is_refusal(options["outcome"]):
             ended = states.REFUSED
+        skipped = self._skipped(options, state, reason, variables) if ended == states.FAILED and options["error"] in _BY_GUARD else {}
+        state.skipped.update(skipped)
         state.note(key, ended, reason, options["seconds"], drain)
         states.save(campaign, state)
         if drain and (warning := drain_text(drain)):
             self._print(f"{host}: {key} is measured, and {warning}.")
         if options["state"] != states.MEASURING:
             self._print(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
-        return {"changed": True, "refused": {options["variant"]: reason} if ended == states.REFUSED else {}}
+        if skipped:
+            self._print(text.skipped_text(skipped))
+        return {"changed": True, "refused": {options["variant"]: reason} if ended == states.REFUSED else skipped}
+
+    def _skipped(self, options: Results, state: states.HostState, reason: str, variables: t.Mapping[str, t.Any]) -> dict[str, str]:
+        """The variants that are not tried again after the guard has refused a target, with the reason."""
+        try:
+            refusals = self._examined(options, options["steps"], state.variables.values(), state.host, variables)
+        except _HostFailed:
+            return {}
+        return dict.fromkeys(not_tried_again(options["variant"], options["targets"], refusals), plain(reason, 500))
 
     def _drain(self, seconds: int, variables: t.Mapping[str, t.Any]) -> Results:
         """Wait until the caches write nothing back: what was written before must not be written back while a step is measured. Some keep a part dirty."""
@@ -330,7 +384,8 @@ class ActionModule(StorageAction):
         """
         journal = checked(host, {"journal": options["journal"]})["journal"]
         before = described(host, journal.get("description"))
-        now = described(host, self._ask("cache_description_info", variables, layers=options["layers"], all_settings=True))
+        paths = tool_paths_in(journal["restore"].get(CONTROLLERS))
+        now = described(host, self._ask("cache_description_info", variables, layers=options["layers"], all_settings=True, tool_paths=paths))
         touched = [name for name in journal["restore"] if name != QUEUES]
         differing = [name for name in drift.drift(before.contents(), now) if name in touched]
         differing = [name for name in differing if name != CACHES or _names(before) != _names(now)]
@@ -418,8 +473,9 @@ class ActionModule(StorageAction):
         def elsewhere(one: WorkloadAnswer) -> list[str]:
             return [*losses_of(tests, one.host_class.facts.get("drives", "").split(", ")), *knowledge.cited(known, one, source.campaign_id)]
 
-        files, kept = recommend.write(campaign, recommend.recommendations(answer, found, campaign.name, elsewhere))
-        notes += [kept] if kept else []
+        contents, without = recommend.recommendations(answer, found, campaign.name, elsewhere)
+        files, kept = recommend.write(campaign, contents)
+        notes += [*without, *([kept] if kept else [])]
         entries = knowledge.entries_of(answer, found, source)
         knowledge.write_knowledge(campaign / RECOMMENDED_FOLDER / knowledge.KNOWLEDGE_FILE, entries)
         if shared:
@@ -431,18 +487,19 @@ class ActionModule(StorageAction):
         return files, " ".join(notes)
 
     def _inventory(self, variables: t.Mapping[str, t.Any]) -> Results:
-        """The caches that the inventory defines, with their templates evaluated.
+        """The caches and controllers that the inventory defines, with their templates evaluated.
 
         :raises BadInput: if a template fails, or its result is no list of dictionaries.
         """
-        if CACHES not in variables:
-            return {}
-        try:
-            caches = plain_of(self._templar.template(variables[CACHES]))
-        except AnsibleError as error:
-            raise BadInput(f"{CACHES} of the inventory could not be evaluated: {error}", item=CACHES) from None
-        require_options(CACHES, caches or [], f"{CACHES} of the inventory")
-        return {CACHES: caches}
+        found = {}
+        for name in (CACHES, CONTROLLERS):
+            if name in variables:
+                try:
+                    found[name] = plain_of(self._templar.template(variables[name]))
+                except AnsibleError as error:
+                    raise BadInput(f"{name} of the inventory could not be evaluated: {error}", item=name) from None
+                require_options(name, found[name] or [], f"{name} of the inventory")
+        return found
 
 
 def is_refusal(layers: t.Mapping[str, t.Any]) -> bool:

@@ -134,6 +134,10 @@ options:
         pass of the whole plan.
     type: int
     default: 0
+  cache_size:
+    description: The size of the cache of the host, for example V(10g), for suites whose sizes are multiples of it, as V(0.5 x cache).
+    type: str
+    default: ""
   refill:
     description: Whether every repeat has the fills of the suite, and not only the first, because the cache of the targets was created or changed since.
     type: bool
@@ -261,6 +265,7 @@ def argument_spec() -> dict[str, t.Any]:
         "replace": {"type": "bool", "default": False},
         "group": {"type": "str", "default": ""},
         "repeat": {"type": "int", "default": 0},
+        "cache_size": {"type": "str", "default": ""},
         "refill": {"type": "bool", "default": False},
     }
 

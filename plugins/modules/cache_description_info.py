@@ -35,6 +35,11 @@ options:
         entry with C(device) for each. Every entry is verified either way.
     type: bool
     default: false
+  tool_paths:
+    description:
+      - Paths of RAID tools by provider, for tools that are not where they are searched for. The entries of their controllers have C(tool_path).
+    type: dict
+    default: {}
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.info_module
@@ -107,12 +112,14 @@ def main() -> None:
             "layers": {"type": "list", "elements": "str", "choices": list(LAYERS), "default": list(LAYERS)},
             "all_settings": {"type": "bool", "default": False},
             "by_match": {"type": "bool", "default": False},
+            "tool_paths": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,
     )
     try:
         params = module.params
-        described = describe(Runner(), layers=params["layers"], every=params["all_settings"], by_match=params["by_match"])
+        own = {"by_match": params["by_match"], "tool_paths": params["tool_paths"]}
+        described = describe(Runner(), layers=params["layers"], every=params["all_settings"], **own)
     except StorageError as error:
         module.fail_json(**error.to_dict())
     module.exit_json(changed=False, **described.to_dict())

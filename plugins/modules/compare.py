@@ -45,7 +45,7 @@ options:
     description:
       - The metrics to compare, with the threshold of the difference in percent. Metrics are V(iops), V(bandwidth), V(latency) (mean), V(p50),
         V(p99) and V(p99.9).
-      - If empty, V(iops) with 5 and V(p99) with 10.
+      - If empty, V(iops) with 5 and V(p99) with 10; V(bandwidth) in the place of V(iops) for cells with sequential I/O.
     type: dict
     default: {}
   ignore:

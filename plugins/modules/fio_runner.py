@@ -42,14 +42,21 @@ options:
       - V(stopped) stops the runner of O(campaign), waits until it has exited, and packs the finished cells. The cell that was being
         measured is V(interrupted).
       - V(packed) packs the finished cells and returns the state of each cell. A running measurement is not affected.
+      - V(examined) returns which targets would be refused, in RV(refusals). Nothing is started.
     type: str
-    choices: [started, stopped, packed]
+    choices: [started, stopped, packed, examined]
     default: started
+  caches:
+    description: Devices and volumes of SSD caches that will be configured before the order is started, with O(state=examined).
+    type: list
+    elements: str
+    default: []
   host:
-    description: The name that this host has in the results, usually C({{ inventory_hostname }}). Required with O(state=started).
+    description:
+      - The name that this host has in the results, usually C({{ inventory_hostname }}). Required with O(state=started) and O(state=examined).
     type: str
   steps:
-    description: The steps of the order, in sequence. With an empty list nothing is measured. Required with O(state=started).
+    description: The steps of the order, in sequence. With an empty list nothing is measured. Required with O(state=started) and O(state=examined).
     type: list
     elements: dict
     suboptions:
@@ -253,8 +260,10 @@ objections:
   type: list
   elements: dict
 refusals:
-  description: If more than one target was refused, all but the first.
-  returned: failure, if the guard refused a target
+  description:
+    - If more than one target was refused, all but the first.
+    - With O(state=examined) each target that is refused, with C(target), C(msg) and C(lasting), which is whether none of O(caches) can change that.
+  returned: failure, if the guard refused a target, and with O(state=examined)
   type: list
   elements: dict
 """
@@ -273,12 +282,19 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.req
 
 
 def main() -> None:
-    arguments = {"state": {"type": "str", "choices": ["started", "stopped", "packed"], "default": "started"}, **RUNNER_OPTIONS}
-    module = AnsibleModule(argument_spec=arguments, required_if=[("state", "started", ("host", "steps"))], supports_check_mode=True)
+    arguments = {
+        "state": {"type": "str", "choices": ["started", "stopped", "packed", "examined"], "default": "started"},
+        "caches": {"type": "list", "elements": "str", "default": []},
+        **RUNNER_OPTIONS,
+    }
+    required = [("state", state, ("host", "steps")) for state in ("started", "examined")]
+    module = AnsibleModule(argument_spec=arguments, required_if=required, supports_check_mode=True)
     options = module.params
     try:
         if options["state"] == "started":
             result = RequestedRun(options).start(check_mode=module.check_mode)
+        elif options["state"] == "examined":
+            result = RequestedRun(options).examine(options["caches"])
         else:
             act = control.stop if options["state"] == "stopped" else control.pack
             result = act(control.spool_of(options["spool"], options["campaign"]), check_mode=module.check_mode)

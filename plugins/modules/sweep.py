@@ -23,7 +23,8 @@ options:
   operation:
     description:
       - V(validate) validates the variants and the numbers of the sweep.
-      - V(open) describes the host or reads its journal, determines its steps and writes its state on the controller.
+      - V(open) describes the host or reads its journal, has the guard examine its targets, determines its steps and writes its state on the
+        controller.
       - V(show) prints a plan.
       - V(begin) writes the journal on the host.
       - V(decide) determines from the results of all hosts which variants are measured again after O(repeat) repeats, and prints which one leads.
@@ -73,7 +74,7 @@ options:
     type: float
     default: 0
   measurement:
-    description: What is measured, with C(suite), C(suites), C(targets), C(file), C(runtime), C(gap) and C(only).
+    description: What is measured, with C(suite), C(suites), C(targets), C(file), C(cache_size), C(runtime), C(gap) and C(only).
     type: dict
     default: {}
   folder:
@@ -97,6 +98,16 @@ options:
     description: The result of M(cachefleet.storage.cache_layers) in a step. If it refused the variant, a step with O(state=failed) is recorded as refused.
     type: dict
     default: {}
+  error:
+    description:
+      - The kind of failure of a step, with O(operation=note). If the guard has refused a target, the targets of O(steps) are examined, and what is
+        refused with every variant is not tried again.
+    type: str
+    default: ""
+  targets:
+    description: The targets of each variant, with O(operation=note).
+    type: dict
+    default: {}
   wanted:
     description: The variables of a variant, with O(operation=applied).
     type: dict
@@ -106,7 +117,7 @@ options:
     type: bool
     default: false
   steps:
-    description: The steps of the host, with O(operation=due).
+    description: The steps of the host, with O(operation=due), or what a step measures, with O(operation=note).
     type: list
     elements: dict
     default: []
@@ -263,7 +274,7 @@ budget_seconds:
   type: float
   returned: with O(operation=open)
 refused:
-  description: The variants that are refused, with the reason.
+  description: The variants that are refused or not tried again, with the reason.
   type: dict
   returned: with O(operation=open) and O(operation=note)
 text:
@@ -308,6 +319,8 @@ def argument_spec() -> dict[str, t.Any]:
         "journal": {"type": "dict", "default": {}},
         "layers": {"type": "list", "elements": "str", "default": []},
         "outcome": {"type": "dict", "default": {}},
+        "error": {"type": "str", "default": ""},
+        "targets": {"type": "dict", "default": {}},
         "wanted": {"type": "dict", "default": {}},
         "network": {"type": "bool", "default": False},
         "steps": {"type": "list", "elements": "dict", "default": []},

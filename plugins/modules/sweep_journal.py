@@ -48,6 +48,10 @@ options:
     description: Whether the storage network is described, with O(state=described).
     type: bool
     default: false
+  tool_paths:
+    description: The same as O(cachefleet.storage.cache_description_info#module:tool_paths), with O(state=described).
+    type: dict
+    default: {}
   folder:
     description: The folder of the journal on the host.
     type: path
@@ -116,6 +120,7 @@ def main() -> None:
             "journal": {"type": "dict", "default": {}},
             "devices": {"type": "list", "elements": "str", "default": []},
             "network": {"type": "bool", "default": False},
+            "tool_paths": {"type": "dict", "default": {}},
             "folder": {"type": "path", "default": "/var/lib/cachefleet/sweep"},
             "spool": {"type": "path", "default": "/var/lib/cachefleet/spool"},
         },
@@ -136,7 +141,7 @@ def _carry_out(options, check_mode):
         return {"changed": sweep_journal.remove(folder, options["campaign"], check_mode=check_mode)}
     if options["state"] == "read":
         return {"changed": False, **sweep_journal.recall(folder, options["campaign"])}
-    found = sweep_journal.survey(Runner(), folder, options["devices"], **{name: options[name] for name in ("network", "spool", "campaign")})
+    found = sweep_journal.survey(Runner(), folder, options["devices"], **{name: options[name] for name in ("network", "spool", "campaign", "tool_paths")})
     return {"changed": False, **found}
 
 

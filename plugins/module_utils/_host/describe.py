@@ -48,11 +48,12 @@ def _names_of(controller: Controller) -> dict[str, t.Any]:
 class _Host:
     """The layers of one host, each described on its own: what cannot be read of one does not hide the others."""
 
-    def __init__(self, runner: Runner, root: Path, every: bool, by_match: bool) -> None:
+    def __init__(self, runner: Runner, root: Path, every: bool, by_match: bool, tool_paths: t.Mapping[str, str] | None) -> None:
         self.runner = runner
         self.root = root
         self.every = every
         self.by_match = by_match
+        self.tool_paths = tool_paths
         self.devices: Devices = read_devices(runner, root)
         self.controllers: tuple[Controller, ...] = ()
 
@@ -60,7 +61,7 @@ class _Host:
         return [drive_description.describe(self.runner, self.devices, self.root, by_match=self.by_match)]
 
     def raid_cache(self) -> list[Variable]:
-        variable, self.controllers = describe_raid.describe(self.runner, self.devices, every=self.every, by_match=self.by_match)
+        variable, self.controllers = describe_raid.describe(self.runner, self.devices, every=self.every, by_match=self.by_match, tool_paths=self.tool_paths)
         return [variable]
 
     def storage_network(self) -> list[Variable]:
@@ -99,14 +100,23 @@ _FIRST = {
 }
 
 
-def describe(runner: Runner, root: Path = Path("/"), *, layers: t.Collection[str] = LAYERS, every: bool = False, by_match: bool = False) -> HostDescription:
+def describe(
+    runner: Runner,
+    root: Path = Path("/"),
+    *,
+    layers: t.Collection[str] = LAYERS,
+    every: bool = False,
+    by_match: bool = False,
+    tool_paths: t.Mapping[str, str] | None = None,
+) -> HostDescription:
     """The state of a host as variables.
 
     :param layers: those of :data:`LAYERS` that are described.
     :param every: settings that have their default are described too.
     :param by_match: drives that agree with all others of their model are described by one entry.
+    :param tool_paths: of RAID tools that are not where they are searched for, by provider.
     :raises StorageError: if the block devices of the host cannot be read.
     """
-    host = _Host(runner, root, every, by_match)
+    host = _Host(runner, root, every, by_match, tool_paths)
     variables = [variable for layer in LAYERS if layer in layers for variable in host.describe(layer)]
     return HostDescription(tuple(variables), host.controllers)

@@ -22,16 +22,25 @@ if t.TYPE_CHECKING:
 VARIABLE = "raid_cache_controllers"
 
 
-def describe(runner: Runner, devices: Devices, *, every: bool = False, by_match: bool = False) -> tuple[Variable, tuple[Controller, ...]]:
-    """Every controller that a tool of this host sees, and the controllers themselves; without a tool, only that there are some."""
-    providers = registry.find_tools(runner)
+def describe(
+    runner: Runner, devices: Devices, *, every: bool = False, by_match: bool = False, tool_paths: t.Mapping[str, str] | None = None
+) -> tuple[Variable, tuple[Controller, ...]]:
+    """Every controller that a tool of this host sees, and the controllers themselves; without a tool, only that there are some.
+
+    :param tool_paths: of tools by provider, which their entries have.
+    :raises ToolMissing: if there is no tool at such a path.
+    """
+    paths = tool_paths or {}
+    providers = registry.find_tools(runner, paths)
     state = registry.read_host(providers, tolerant=True)
     host = RaidHost(runner, state, providers)
     notes = [*_unseen(state, devices), *state.problems]
     entries: list[Entry] = []
     for seen in state.controllers:
         entry, left_out = _describe_one(host, seen.controller, every, by_match)
-        entries += [entry] if entry is not None else []
+        if entry is not None:
+            own = {"tool_path": paths[seen.controller.provider]} if seen.controller.provider in paths else {}
+            entries.append(Entry({**entry.values, **own}, entry.notes))
         notes += left_out
     return Variable(VARIABLE, tuple(entries), notes=tuple(notes)), tuple(seen.controller for seen in state.controllers)
 

@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     DEFAULT,
     DIRECT,
     DISABLED,
+    ENABLED,
     PER_DRIVE,
     UNKNOWN,
     Controller,
@@ -45,6 +46,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
 
 _UNPROTECTED = Permission("allow_unprotected", "It keeps acknowledged writes where a power failure loses them.")
+#: Nothing is changed by it where it is so, and without it the value could not be brought back.
+_LEFT_TO_DRIVES = Permission("allow_unprotected", "It leaves the caches of drives to the drives, and most have them on.")
 #: Of more items with something that cannot be described only the first is explained.
 _MOST_NOTES = 3
 #: Values that a controller begins with; they are written only when all settings are asked for.
@@ -63,6 +66,12 @@ class RaidHost:
         """Whether a run of a layer with these controllers would leave the host as it is."""
         return objection_of(lambda: layer(self.runner, parse(controllers), self.providers), self.state)
 
+    def follows(self, controller: Controller, drive: Drive) -> str | None:
+        """Why the cache of a drive is no setting of its own: it follows from that of its volume or of the controller."""
+        provider = next(seen.source.provider for seen in self.state.controllers if seen.controller is controller)
+        other = ENABLED if configured(drive, "write_cache") == DISABLED else DISABLED
+        return provider.objection(controller, drive, {"write_cache": other}, _told(controller, CONTROLLER_ATTRIBUTES, every=True))
+
 
 def describe_controller(host: RaidHost, controller: Controller, *, every: bool = False, by_match: bool = False) -> tuple[Entry | None, list[str]]:
     """The entry of one controller without its SSD cache, and what cannot be described of it.
@@ -71,7 +80,7 @@ def describe_controller(host: RaidHost, controller: Controller, *, every: bool =
     """
     who = identity_of(controller)
     whole, remarks, notes = dict(who), [], []
-    for key, items, candidate_of in (("volumes", controller.volumes, _volume), ("drives", controller.drives, _drive)):
+    for key, items, candidate_of in (("volumes", controller.volumes, _volume), ("drives", controller.drives, functools.partial(_drive, host))):
         candidates = [candidate for item in items for candidate in [candidate_of(controller, item, every)] if candidate is not None]
         # What is stored and not in effect is a matter of the whole entry.
         check = functools.partial(_check_items, host, {**who, "require_effective": False}, key)
@@ -117,7 +126,8 @@ def _prove_controller(host: RaidHost, controller: Controller, whole: Values, not
     item = f"{controller.label[:1].upper()}{controller.label[1:]}"
 
     def proven(form: Values) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
-        return prove([Candidate(item, (form,), (extras,), permissions=(_UNPROTECTED,), notes=notes)], host.check)
+        required = _needed(extras)
+        return prove([Candidate(item, (form,), (extras,), required=required, permissions=(_UNPROTECTED,), notes=notes)], host.check)
 
     entries, left_out = proven(whole)
     if entries and not left_out:
@@ -145,7 +155,12 @@ def _volume(controller: Controller, volume: Volume, every: bool) -> Candidate | 
     settings = _told(volume, VOLUME_ATTRIBUTES, every)
     forms = volume_identities(volume)
     extras = {(name,): value for name, value in settings.items()}
-    return Candidate(f"Volume {volume.name or volume.id} of {controller.label}", forms, (extras,), bare=False, permissions=(_UNPROTECTED,)) if extras else None
+    item = f"Volume {volume.name or volume.id} of {controller.label}"
+    return Candidate(item, forms, (extras,), bare=False, required=_needed(extras), permissions=(_UNPROTECTED,)) if extras else None
+
+
+def _needed(extras: t.Mapping[tuple[str, ...], t.Any]) -> tuple[Permission, ...]:
+    return (_LEFT_TO_DRIVES,) if any(path[0] == "drive_cache" and value in (DEFAULT, PER_DRIVE) for path, value in extras.items()) else ()
 
 
 def volume_identities(volume: Volume) -> tuple[Values, ...]:
@@ -154,7 +169,11 @@ def volume_identities(volume: Volume) -> tuple[Values, ...]:
     return tuple({key: value} for key, value in known.items() if value)
 
 
-def _drive(controller: Controller, drive: Drive, every: bool) -> Candidate | None:
+def _drive(host: RaidHost, controller: Controller, drive: Drive, every: bool) -> Candidate | None:
     extras = {(name,): value for name, value in _told(drive, DRIVE_ATTRIBUTES, every).items()}
+    if not extras:
+        return None
     item = f"Drive {drive.address} of {controller.label}"
-    return Candidate(item, ({"address": drive.address},), (extras,), bare=False, permissions=(_UNPROTECTED,)) if extras else None
+    reason = host.follows(controller, drive)
+    obstacle = f"Its write cache cannot be set, since {reason.partition(', since ')[2] or reason}." if reason else ""
+    return Candidate(item, ({"address": drive.address},), (extras,), bare=False, permissions=(_UNPROTECTED,), obstacle=obstacle)

@@ -82,9 +82,18 @@ def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> RaidPr
     )
 
 
-def find_tools(runner: Runner) -> list[RaidProvider]:
-    """Every tool that is on this host."""
-    return [tool.provider()(runner, place) for tool in TOOLS.values() for place in _places(runner, tool)[:1]]
+def find_tools(runner: Runner, paths: t.Mapping[str, str] | None = None) -> list[RaidProvider]:
+    """Every tool that is on this host.
+
+    :param paths: of tools that are elsewhere, by provider.
+    :raises ToolMissing: if one of these is not there.
+    """
+    given = paths or {}
+    return [
+        find_tool(runner, name, given[name]) if name in given else tool.provider()(runner, place)
+        for name, tool in TOOLS.items()
+        for place in ([given[name]] if name in given else _places(runner, tool)[:1])
+    ]
 
 
 def tools_for(drivers: t.Collection[str | None], providers: t.Iterable[RaidProvider]) -> list[RaidProvider]:

@@ -112,11 +112,22 @@ def recall(folder: str, campaign: str, root: Path = Path("/")) -> dict[str, t.An
     return {"journal": journal or {}, "machine_id": machine_id(root)}
 
 
-def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, network: bool, spool: str, campaign: str, root: Path = Path("/")) -> dict[str, t.Any]:
+def survey(
+    runner: Runner,
+    folder: str,
+    devices: t.Sequence[str],
+    *,
+    network: bool,
+    spool: str,
+    campaign: str,
+    tool_paths: t.Mapping[str, str] | None = None,
+    root: Path = Path("/"),
+) -> dict[str, t.Any]:
     """The journal, or what it would say: the state of the host as variables.
 
     :param devices: paths to resolve.
     :param network: whether the storage network is described, too.
+    :param tool_paths: of RAID tools, by provider.
     :raises StorageError: if a journal cannot be used, or if something else is measured on the host.
     """
     found: dict[str, t.Any] = {**recall(folder, campaign, root), "description": {}}
@@ -126,7 +137,8 @@ def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, network: bo
         from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import describe
 
         control.require_idle(control.spool_of(spool, campaign or "sweep"))
-        found["description"] = describe(runner, root, layers=(*LAYERS, *(NETWORK if network else ())), every=True).to_dict()
+        layers = (*LAYERS, *(NETWORK if network else ()))
+        found["description"] = describe(runner, root, layers=layers, every=True, tool_paths=tool_paths).to_dict()
     paths = [*devices, *_paths_in(found["journal"].get("description") or found["description"])]
     return {**found, "paths": {path: os.path.realpath(root / path.lstrip("/")) for path in paths if (root / path.lstrip("/")).exists()}}
 

@@ -89,6 +89,12 @@ class Description:
         return {variable.name: variable.content for variable in self.variables if variable.content is not None}
 
 
+def tool_paths_in(*lists: t.Any) -> dict[str, str]:
+    """Where RAID tools are, by provider, as entries of ``raid_cache_controllers`` have it."""
+    entries = [entry for one in lists if isinstance(one, (list, tuple)) for entry in one if isinstance(entry, t.Mapping)]
+    return {str(entry["provider"]): str(entry["tool_path"]) for entry in entries if entry.get("tool_path") and entry.get("provider")}
+
+
 def read_description(host: str, result: t.Any) -> Description:
     """The result of ``cache_description_info`` on a host.
 

@@ -2,11 +2,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Runs on the machine of site_kills.py.
+# Runs on the machine of site_kills.py and site_undo.py.
 #
-# usage: ground.sh prepare|reset|verify
+# usage: ground.sh prepare|reset|begin ...|verify
 #   prepare   a new machine: a volume with a file system on the slow disk, a volume beside it, a disk that is in no list, a network, RAID controllers
 #   reset     as it was prepared, apart from what is fenced: the contents of the file system, of the volume beside it, and of the disk
+#   begin HDD SSD1 NVME AHEAD AHEAD SCHEDULER SCHEDULER MTU    other settings to begin with: drive caches 0 or 1, the queues of ssd0 and hdd0, eth1
 #   verify    whether what is fenced is intact; it prints "intact"
 set -euo pipefail
 
@@ -18,12 +19,20 @@ kept=/var/lib/cachefleet-ground
 state=/var/lib/cachefleet-simulators
 
 fence() { # the devices, whatever is above or below them
-    sha256sum /dev/vg0/beside
+    sha256sum /dev/vg0/beside /dev/vg0/spare
     head --bytes=64M "$beside" | sha256sum
 }
 
 mounted() {
     mountpoint --quiet /mnt/data || mount /dev/vg0/data /mnt/data
+}
+
+reloaded() { # a table that was loaded while the cache of its disk was off drops flushes, and nobody's state before begins with that
+    for volume in $(dmsetup ls | cut --fields=1); do
+        dmsetup table "$volume" | dmsetup reload "$volume"
+        dmsetup suspend "$volume"
+        dmsetup resume "$volume"
+    done
 }
 
 case $1 in
@@ -33,6 +42,11 @@ prepare)
     vgcreate vg0 "$hdd"
     lvcreate --yes --size 1G --name data vg0
     lvcreate --yes --size 64M --name beside vg0
+    # An origin for dm_cache, and a backing device without a cache.
+    lvcreate --yes --size 128M --name spare vg0
+    lvcreate --yes --size 128M --name plain vg0
+    dd if=/dev/urandom of=/dev/vg0/spare bs=1M count=128 oflag=direct status=none
+    make-bcache --wipe-bcache -B /dev/vg0/plain
     mkfs.ext4 -q /dev/vg0/data
     mounted
     dd if=/dev/urandom of=/mnt/data/file bs=1M count=96 status=none
@@ -52,8 +66,26 @@ prepare)
     fence >"$kept/fence"
     sync
     ;;
+begin)
+    hdparm -q "-W$2" "$hdd"
+    hdparm -q "-W$3" "$beside"
+    controller=$(realpath "$nvme")
+    nvme set-feature "${controller%n[0-9]*}" --feature-id=6 --value="$4" >/dev/null
+    echo "$5" >"/sys/class/block/$(basename "$(realpath "$ssd")")/queue/read_ahead_kb"
+    echo "$6" >"/sys/class/block/$(basename "$(realpath "$hdd")")/queue/read_ahead_kb"
+    echo "$7" >"/sys/class/block/$(basename "$(realpath "$ssd")")/queue/scheduler"
+    echo "$8" >"/sys/class/block/$(basename "$(realpath "$hdd")")/queue/scheduler"
+    ip link set eth1 mtu "$9"
+    reloaded
+    ;;
 reset)
     [ -z "$(lvs --noheadings --options pool_lv vg0/data | tr -d ' ')" ] || lvconvert --yes --uncache vg0/data
+    systemctl disable --now --quiet 'cachefleet-*' 2>/dev/null || true
+    [ ! -e /dev/mapper/data ] || dmsetup remove data
+    [ ! -e /sys/block/bcache0/bcache/cache ] || echo 1 >/sys/block/bcache0/bcache/detach
+    for set in /sys/fs/bcache/*-*; do [ ! -e "$set" ] || echo 1 >"$set/stop"; done
+    rm -rf /etc/systemd/system/cachefleet-* /etc/systemd/system/*.wants/cachefleet-* /var/lib/cachefleet /run/cachefleet.storage
+    systemctl daemon-reload
     for pv in $(pvs --noheadings --options pv_name --select vg_name=vg0 | grep -v "^ *$(realpath "$hdd") *\$" || true); do
         vgreduce vg0 "$pv"
         pvremove --yes "$pv"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -27,6 +28,9 @@ from . import fake_fio
 
 #: Long enough for the slowest machine; nothing waits for it unless something is wrong.
 _LIMIT = 300.0
+
+#: What device-mapper reports of a cache with blocks of 64 KiB.
+CACHE = "c0: 0 2097152 cache 8 27/2048 128 {used}/1600 {hits} {misses} 0 0 0 5 {dirty} 1 writeback 2 migration_threshold 2048 smq 0 rw -"
 
 JOB = {"rw": "randwrite", "bs": "4k", "direct": 1, "time_based": True, "runtime": "100ms"}
 
@@ -73,6 +77,16 @@ class RunnerRig:
             # A file of a test that is open for writing at that instant would be a reason to kill the fake fio.
             self._monkeypatch.setattr(measuring, "_CHECKS", ())
         self.behaviour.write_text(json.dumps(how))
+
+    def cache(self, status: str = "", **counts: t.Any) -> None:
+        """The first disk is a cached device from now on, with these counts of blocks and of I/Os."""
+        self.disks[0] = dataclasses.replace(self.disks[0], kind="dm", dm_name="c0", dm_targets=("cache",))
+        place = self.root / "status"
+        # The runner may read it now.
+        (self.root / "status.new").write_text(status or CACHE.format(**{"used": 40, "hits": 10, "misses": 20, "dirty": 0, **counts}))
+        (self.root / "status.new").rename(place)
+        if not (self.root / "bin/dmsetup").exists():
+            _program(self.root / "bin/dmsetup", f"#!/bin/sh\n[ $1 = status ] && cat {place}\n[ $1 = info ] && echo 0\nexit 0\n")
 
     def order(self, *steps: t.Mapping[str, t.Any], **settings: t.Any) -> t.Any:
         return read_order({"campaign": "c1", "variant": "v", "host": "node1", "sample_interval": 0.5, "steps": list(steps), **settings})
@@ -129,7 +143,7 @@ class RunnerRig:
 
 def step(name: str = "w", device: str = "/dev/sdb", **values: t.Any) -> dict[str, t.Any]:
     """A step with one cell; what belongs to the cell goes there."""
-    own = {key: values.pop(key) for key in ("repeat", "job", "done_as", "measures_garbage_collection") if key in values}
+    own = {key: values.pop(key) for key in ("repeat", "job", "done_as", "measures_garbage_collection", "decides", "warm", "drain") if key in values}
     return {"cells": [{"name": name, "target": {"device": device}, "job": JOB, **own}], **values}
 
 

@@ -8,9 +8,11 @@ Jobs that discard are refused where their target takes no discards: fio itself n
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import replay, versions
@@ -22,12 +24,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._guard import e
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
+
+#: What a device carries because a cache, a volume or a mirror of one is built on it.
+_OF_CACHES = frozenset({"EnhanceIO"}).union(*(examination.NORMAL_BELOW[kind] for kind in ("lvm", "md", "bcache", "dm", "flashcache")))
 
 
 def discards(job: Job) -> bool:
@@ -99,14 +104,9 @@ def guard_all(
     refusals: list[StorageError] = []
     parts = [part for cell in cells for part in cell.parts]
     for target, writing in dict.fromkeys((part.target, part.job.writes) for part in parts):
-        here = [part for part in parts if (part.target, part.job.writes) == (target, writing)]
-        engines = {engine for cell in here for engine in cell.job.engines_past_the_block_layer}
         try:
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
-            judge.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
-            require_discard(facts, here, host.root)
-            require_log_fits(facts, here)
-            _require_within(facts, here)
+            _require(facts, parts, writing, host.root)
         except StorageError as error:
             refusals.append(error)
         else:
@@ -120,6 +120,66 @@ def guard_all(
         _require_distinct([known[part.target, part.job.writes] for part in cell.parts], cell)
     require_room((part, known[part.target, part.job.writes]) for part in parts)
     return known
+
+
+def refusals_of(
+    cells: t.Sequence[Cell], host: MeasuredHost, created: t.Container[str] = (), left: LeftDevices | None = None, caches: t.Sequence[str] = ()
+) -> list[dict[str, t.Any]]:
+    """Each target that is refused: ``target``, ``msg``, and ``lasting`` if it is whichever of the caches are there.
+
+    :param caches: devices and volumes of SSD caches that come and go before the cells are measured: one may make a target, or be what holds it.
+    """
+    devices = host.devices()
+    around = {device.path for name in caches for device in _existing(devices, name)}
+    parts = [part for cell in cells for part in cell.parts]
+    found: list[dict[str, t.Any]] = []
+    # What is refused for writing is said once, and not of the jobs that read it too.
+    for target, writing in sorted(dict.fromkeys((part.target, part.job.writes) for part in parts), key=lambda one: not one[1]):
+        if any(one["target"] == target.path for one in found):
+            continue
+        facts = None
+        try:
+            facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
+            _require(facts, parts, writing, host.root)
+        except StorageError as error:
+            lasting = not caches if facts is None else not facts.unsettled and _is_refused(_without_caches(facts, around), parts, writing, host.root)
+            found.append({"target": target.path, "msg": error.message, "lasting": lasting})
+    return found
+
+
+def _existing(devices: Devices, name: str) -> list[BlockDevice]:
+    with contextlib.suppress(DeviceMissing):
+        return [devices.resolve(name if name.startswith("/") else f"/dev/{name}")]
+    return []
+
+
+def _is_refused(facts: TargetFacts, parts: t.Sequence[Cell], writing: bool, root: Path) -> bool:
+    try:
+        _require(facts, parts, writing, root)
+    except StorageError:
+        return True
+    return False
+
+
+def _without_caches(facts: TargetFacts, around: t.Container[str]) -> TargetFacts:
+    """A target that is part of a cache as it is without it: nothing holds it, and it does not carry what makes it part of one."""
+    if not any(path in around for path in (facts.path, *(one.path for one in facts.neighbours))):
+        return facts
+    free = [
+        dataclasses.replace(one, holders_outside=(), busy=None, signatures=tuple(text for text in one.signatures if text.split(" ", 1)[0] not in _OF_CACHES))
+        for one in facts.neighbours
+    ]
+    return dataclasses.replace(facts, neighbours=tuple(free), opened=0)
+
+
+def _require(facts: TargetFacts, parts: t.Iterable[Cell], writing: bool, root: Path) -> None:
+    """:raises StorageError: if one of the cells that use this target so may not."""
+    here = [part for part in parts if (part.target, part.job.writes) == (facts.target, writing)]
+    engines = {engine for cell in here for engine in cell.job.engines_past_the_block_layer}
+    judge.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
+    require_discard(facts, here, root)
+    require_log_fits(facts, here)
+    _require_within(facts, here)
 
 
 def _require_distinct(found: t.Sequence[TargetFacts], cell: Cell) -> None:

@@ -115,7 +115,7 @@ def cautions(job: Job, repeat: int) -> list[str]:
             ),
             (
                 "Every repeat does its random I/O at the same blocks, which a cache may hold by now: set randrepeat=0, and no randseed.",
-                lambda section: repeat > 1 and _repeats_its_blocks(section),
+                lambda section: repeat > 1 and repeats_its_blocks(section),
             ),
         )
         if any(applies(section) for section in sections)
@@ -135,6 +135,7 @@ def _shares_its_blocks(section: Section) -> bool:
     return not _is_random(section) and int(section.value("numjobs") or 1) > 1 and section.value("offset_increment") is None
 
 
-def _repeats_its_blocks(section: Section) -> bool:
+def repeats_its_blocks(section: Section) -> bool:
+    """Whether every run of a section does its random I/O at the same blocks, in the same order."""
     repeats = section.value("randrepeat") != "0" or section.value("allrandrepeat") not in (None, "0") or section.value("randseed") is not None
     return _is_random(section) and repeats

@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks import refusals_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import (
     ENDED,
@@ -34,7 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import forget_releases
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE, Order, read_order, seconds_left
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE, Order, edges, read_order, seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared, prepare
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner import HostRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
@@ -86,6 +87,17 @@ def validated(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: boo
         # A fio whose runner was killed may go on for a while, and would keep its target busy.
         end_leftover_fio(spool)
     return prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool.folder, spool.campaign))
+
+
+def examine(order: Order, spool: Spool, host: MeasuredHost, caches: t.Sequence[str]) -> dict[str, t.Any]:
+    """What the guard refuses of the targets of an order: nothing is started.
+
+    :param caches: of :func:`refusals_of`.
+    :returns: the result of the module.
+    """
+    cells = [requested.cell for step in order.steps for requested in (*step.cells, *edges(step))]
+    made, left = MadeFiles(spool, host.root), LeftDevices(spool.folder, spool.campaign)
+    return {"changed": False, "actions": [], "runner": {}, "refusals": refusals_of(cells, host, made.paths(), left, caches)}
 
 
 def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | None = None) -> None:

@@ -80,6 +80,9 @@ class StartTime:
     :param synchronised: whether the instant was agreed with other hosts.
     :param clock: what the controller measured of this host's clock.
     :param notes: remarks about the start, as sentences.
+    :param warm: how the caches were warmed, if they were.
+    :param not_deciding: why its cells do not decide, as a clause; empty if they do.
+    :param waited: whether the caches were waited for or warmed before it.
     """
 
     step: int = 0
@@ -88,6 +91,9 @@ class StartTime:
     synchronised: bool = False
     clock: t.Mapping[str, t.Any] | None = None
     notes: tuple[str, ...] = ()
+    warm: t.Mapping[str, t.Any] | None = None
+    not_deciding: str = ""
+    waited: bool = False
 
 
 @frozen
@@ -166,6 +172,7 @@ class Measuring:
         self.made = made
         #: Bytes written to each target since it was discarded last, by the cells of the order that go over all of it.
         self.written: dict[str, float] = {}
+        self._keep = True
 
     def note_written(self, requested: RequestedCell, meta: t.Mapping[str, t.Any]) -> None:
         """Count what a cell wrote to its targets. After a discard the device is empty again; writes to a part of it do not fill it."""
@@ -176,13 +183,17 @@ class Measuring:
             elif written and covers_target(part.job, part.target.size):
                 self.written[path] = self.written.get(path, 0.0) + written
 
-    def measure(self, requested: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
+    def measure(
+        self, requested: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False, keep: bool = True
+    ) -> Metas:
         """Measure cells that start together; those that could not be are stored with the reason.
 
         :param last: nothing is measured after these: the stack is read once more.
+        :param keep: whether they are stored at all.
         :returns: what was stored. Nothing if the runner was stopped before they began.
         """
         metas: Metas = {}
+        self._keep = keep
         self.spool.require_space()
         with contextlib.ExitStack() as held:
             ready = []
@@ -194,7 +205,7 @@ class Measuring:
                     if error.kind == "spool":
                         raise
                     state = "refused" if isinstance(error, Refused) or error.kind == "device_missing" else "failed"
-                    metas[one.cell.key] = self._store_unmeasured(one, hashes, start_time, Decision(state, error.message), began)
+                    metas[one.cell.key] = self.store_unmeasured(one, hashes, start_time, Decision(state, error.message), began)
             if ready:
                 metas.update(self._run(ready, hashes, start_time, last))
         return metas
@@ -372,7 +383,8 @@ class Measuring:
         stats = {side: {"time": found.time, "devices": {name: found.stats[name] for name in one.names if name in found.stats}} for side, found in sides}
         files["device-stats.json"] = to_json({"schema": SCHEMA, **stats})
         files["stack.json"] = to_json({"schema": SCHEMA, **{side: found.snapshot.stack_of_all(one.tops) for side, found in sides}})
-        self.spool.store(cell.key, files, meta)
+        if self._keep:
+            self.spool.store(cell.key, files, meta)
         return meta
 
     def _collection(self, one: _Ready, began: float, ended: float) -> pauses.CollectionRate:
@@ -396,11 +408,13 @@ class Measuring:
             notes.append("The settings of the layers below the target have changed since this cell began: see stack.json.")
         return [note for note in notes if note]
 
-    def _store_unmeasured(
+    def store_unmeasured(
         self, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float
     ) -> dict[str, t.Any]:
+        """A cell that could not be measured, with the reason."""
         meta = self._meta(requested, None, decision, began, self.host.clock(), hashes, start_time)
-        self.spool.store(requested.cell.key, {}, meta)
+        if self._keep:
+            self.spool.store(requested.cell.key, {}, meta)
         return meta
 
     def store_conclusion(
@@ -429,13 +443,16 @@ class Measuring:
     ) -> dict[str, t.Any]:
         order, fio = self.prepared.order, self.prepared.fio
         purge = read_record(facts.identity if facts else None, self.host.root)
+        not_deciding = start_time.not_deciding if requested.may_decide else ""
         return {
             **describe_cell(order.campaign, order.host, fio.version, requested.cell, facts, decision, began, ended),
             "measurement_sha256": hashes.get(requested.cell.key),
             "stack_sha256": None,
             "order_sha256": order.sha256,
             "replaces": requested.done_as,
-            "decides": None if requested.decides is None else list(requested.decides),
+            "decides": [] if not_deciding else None if requested.decides is None else list(requested.decides),
+            "not_deciding": not_deciding or None,
+            "warm": None if start_time.warm is None else dict(start_time.warm),
             "step": start_time.step,
             "segment": start_time.segment,
             "synchronised": start_time.synchronised,

@@ -9,7 +9,6 @@ same way: what of it is done already does not count.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import math
@@ -21,9 +20,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, read_cell
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import FIXED, Pause, read_pause
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import DRAIN, FIXED, Pause, read_drain, read_pause
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.rounds import Rounds, read_rounds
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import Search, most_likely, read_search
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.warming import NONE, STEADY, read_warm, round_job, with_option
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, component
 
 if t.TYPE_CHECKING:
@@ -33,7 +33,7 @@ ORDER_FILE = "order.json"
 KINDS = ("cells", "search", "rounds")
 
 _STEP_KEYS = frozenset({"number", "kind", "barrier", "offset", "pause", "cells", "cell", "search", "rounds", "done"})
-_CELL_KEYS = frozenset({"name", "repeat", "target", "targets", "job", "done_as", "measures_garbage_collection", "decides"})
+_CELL_KEYS = frozenset({"name", "repeat", "target", "targets", "job", "done_as", "measures_garbage_collection", "decides", "warm", "drain"})
 _TARGET_KEYS = frozenset({"device", "file", "directory", "allow_data_loss", "identity", "size"})
 #: Keys of a cell or a step that are about progress or the report, and not about what is measured.
 _NOT_MEASURED = frozenset({"done_as", "done", "decides"})
@@ -49,6 +49,8 @@ class RequestedCell:
     :param done_as: the measurement hash of the result that the controller has.
     :param measures_garbage_collection: its rate at the end is that of the drive's garbage collection.
     :param decides: the metrics by which it answers the question of its suite, for the report; ``None`` where not given.
+    :param warm: the state that it needs its caches in, one of :data:`warming.WARM`.
+    :param drain: seconds that caches may take before it to write back what is dirty; 0: it is measured as it comes.
     """
 
     cell: Cell
@@ -56,6 +58,12 @@ class RequestedCell:
     done_as: str | None = None
     measures_garbage_collection: bool = False
     decides: tuple[str, ...] | None = None
+    warm: str = NONE
+    drain: float = DRAIN
+
+    @property
+    def may_decide(self) -> bool:
+        return self.decides != ()
 
 
 @frozen
@@ -203,6 +211,8 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
     if offset is not None and (isinstance(offset, bool) or not isinstance(offset, (int, float)) or not 0 <= offset < math.inf):
         raise BadInput(f"{where}: offset must be a number of seconds from 0, not {abbreviated(offset)}.")
     name = requested[0].cell.key.cell
+    if kind != "cells" and any(one.warm != NONE for one in requested):
+        raise BadInput(f"{where}: warm is not supported in a step of kind {kind}, whose probes or rounds warm the caches themselves.", item=name)
     done = row.get("done") or {}
     if not isinstance(done, dict):
         raise BadInput(f"{where}: done must be a dictionary of measurement hashes by the names of cells.")
@@ -240,6 +250,8 @@ def edges(step: RunStep) -> list[RequestedCell]:
     """
     if step.search is not None:
         return [probe(step, step.search.first), probe(step, step.search.last)]
+    if any(requested.warm == STEADY for requested in step.cells):
+        return [warming_of(step, 1, requested, counts_late=True) for requested in step.cells]
     return [round_of(step, step.rounds.most, requested) for requested in step.cells] if step.rounds is not None else []
 
 
@@ -267,6 +279,8 @@ def _read_requested(variant: str, row: t.Any, where: str) -> RequestedCell:
         done_as=row.get("done_as"),
         measures_garbage_collection=bool(row.get("measures_garbage_collection")),
         decides=None if decides is None else tuple(decides),
+        warm=read_warm(row.get("warm"), f"{where}, cell {name[:60]}"),
+        drain=read_drain(row.get("drain"), f"{where}, cell {name[:60]}"),
     )
 
 
@@ -298,7 +312,7 @@ def _check_targets(requested: t.Sequence[RequestedCell], where: str) -> None:
 def probe(step: RunStep, value: int) -> RequestedCell:
     """The cell of one probe of a search: an ordinary one, with its option set."""
     search = t.cast(Search, step.search)
-    return _derived(step, step.cells[0], f"{search.over}-{value}", _with_option(step.cells[0].row["job"], search.over, value))
+    return _derived(step, step.cells[0], f"{search.over}-{value}", with_option(step.cells[0].row["job"], search.over, value))
 
 
 def round_of(step: RunStep, number: int, requested: RequestedCell) -> RequestedCell:
@@ -306,21 +320,18 @@ def round_of(step: RunStep, number: int, requested: RequestedCell) -> RequestedC
     return _derived(step, requested, f"round-{number:02}", requested.row["job"])
 
 
+def warming_of(step: RunStep, number: int, requested: RequestedCell, *, counts_late: bool) -> RequestedCell:
+    """One round, from 1, that warms the caches for a cell; see :func:`warming.round_job`."""
+    sections = requested.cell.job.sections
+    runtimes = [section.asked_runtime for section in sections if section.asked_runtime is not None]
+    job = round_job(requested.row["job"], max(runtimes) if len(runtimes) == len(sections) else None, counts_late=counts_late)
+    return _derived(step, requested, f"warm-{number:02}", job)
+
+
 def _derived(step: RunStep, requested: RequestedCell, suffix: str, job: t.Any) -> RequestedCell:
     key = requested.cell.key
     row = {**requested.row, "name": component(f"{key.cell}.{suffix}", "cell"), "job": job}
     return replace(requested, cell=read_cell(key.variant, row), row=row, done_as=step.done.get(row["name"]))
-
-
-def _with_option(job: t.Any, option: str, value: int) -> dict[str, t.Any]:
-    """A job with an option of all its sections set."""
-    changed = copy.deepcopy(dict(job))
-    if "jobs" not in changed and "global" not in changed:
-        return {**changed, option: value}
-    for section in changed.get("jobs") or []:
-        section.pop(option, None)
-    changed["global"] = {**(changed.get("global") or {}), option: value}
-    return changed
 
 
 def seconds_of(step: RunStep) -> float:

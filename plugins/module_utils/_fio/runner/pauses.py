@@ -86,6 +86,8 @@ def _none(block_size: int | None, why: str) -> CollectionRate:
 
 #: Seconds that a pause without a limit of its own may last.
 MOST = 7200.0
+#: Seconds that caches may take before a cell that decides to write back what earlier cells left dirty.
+DRAIN = 1800.0
 
 FIXED, CLEAN, GARBAGE = "fixed", "clean", "garbage_collection"
 
@@ -131,6 +133,11 @@ def read_pause(row: t.Any, step: int) -> Pause | None:
     if rate <= 0:
         raise BadInput(f"{where}: garbage_collection of a pause must be a rate above 0 in bytes per second, or measured.")
     return Pause(GARBAGE, rate=rate, most=most)
+
+
+def read_drain(value: t.Any, where: str) -> float:
+    """:raises BadInput: if it is no number of seconds."""
+    return DRAIN if value is None else _number(value, f"{where}: drain")
 
 
 def _number(value: t.Any, what: str) -> float:

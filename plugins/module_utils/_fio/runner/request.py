@@ -58,6 +58,12 @@ class RequestedRun:
 
         :raises StorageError: if anything is refused, or if something else is being measured; nothing was started then.
         """
+        return control.start(self._order, self._spool, self._host(), check_mode=check_mode)
+
+    def examine(self, caches: t.Sequence[str]) -> dict[str, t.Any]:
+        """What the guard refuses of its targets; the result of the module ``fio_runner``."""
+        return control.examine(self._order, self._spool, self._host(), caches)
+
+    def _host(self) -> MeasuredHost:
         runner = Runner()
-        host = MeasuredHost(runner, lambda devices: read_stack(runner, devices=devices, **self._declared))
-        return control.start(self._order, self._spool, host, check_mode=check_mode)
+        return MeasuredHost(runner, lambda devices: read_stack(runner, devices=devices, **self._declared))

@@ -10,6 +10,7 @@ doing when it was killed is done again by the next one.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 import traceback
 import typing as t
@@ -22,10 +23,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses, rounds, search
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses, rounds, search, warming
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import BarrierResult, Barriers
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import Draining, Left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, StartTime, all_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of, seconds_left
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of, seconds_left, warming_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.outcomes import Outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshots
@@ -36,9 +38,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
-
-#: Seconds between two readings of caches that become clean.
-_LOOK = 2.0
 
 
 class HostRun:
@@ -62,6 +61,7 @@ class HostRun:
         self.snapshots = Snapshots(host, prepared.devices, self.tops, self.names)
         self.caches = CacheSamples(prepared.devices, host.runner, host.root)
         self.measuring = Measuring(prepared, spool, host, self.snapshots, self.caches, status, waiter, made)
+        self.draining = Draining(self.caches, status, waiter)
         self.barriers = Barriers(spool.home, host.clock, waiter, self.order.pace.barrier_timeout)
         self.outcomes = Outcomes(spool, self.order.sha256)
         self.passed = BarrierResult()
@@ -69,6 +69,8 @@ class HostRun:
         self.written: dict[str, dict[int | None, float]] = {}
         self.rates: dict[str, dict[int | None, float]] = {}
         self.failed = False
+        #: Whether it was noted that there is no cache to warm.
+        self._said = False
 
     @contextlib.contextmanager
     def claims(self) -> t.Iterator[None]:
@@ -134,20 +136,20 @@ class HostRun:
             self.status.update(step=number, all_until=self.host.clock() + left[number])
             hashes = self._hashes(step)
             due = [requested for requested in step.cells if not self._is_kept(requested, hashes)]
-            notes = self._pause(step) if due else []
+            state = self._bring_about(step, due) if due else StartTime()
             if step.barrier and self._anything_due(number):
                 self._pass(step)
             else:
                 # Not before the pause: a runner that pauses would be taken for one that is past its barrier.
                 self.status.update(segment=step.segment)
             if due and not self.waiter.stopping:
-                self._step(step, due, hashes, self._start_time(step, notes), last)
+                self._step(step, due, self._start_time(step, state), last)
 
     # -- what is done already
 
     def _hashes(self, step: RunStep) -> dict[CellKey, str]:
         what = step.rounds.to_dict() if step.rounds else vars(step.search) if step.search else None
-        return {requested.cell.key: self._hash(requested.cell, what) for requested in step.cells}
+        return {one.cell.key: self._hash(one.cell, {"warm": one.warm} if one.warm != warming.NONE else what) for one in step.cells}
 
     def _hash(self, cell: Cell, kind: t.Any = None) -> str:
         found = self.prepared.facts_of_all(cell)
@@ -205,44 +207,117 @@ class HostRun:
         if self.passed.alone:
             self.log.write(self.passed.notes[0])
 
-    def _start_time(self, step: RunStep, notes: t.Sequence[str]) -> StartTime:
+    def _start_time(self, step: RunStep, state: StartTime) -> StartTime:
+        """:param state: what the step begins with, as :meth:`_bring_about` returns it."""
         begins = self.passed.start if step.barrier and step.offset is None else None
         start = self.passed.start + step.offset if step.offset is not None else begins
         synchronised = self.passed.synchronised and start is not None
-        return StartTime(step.number, step.segment, start, synchronised, self.passed.clock, (*self.passed.notes, *notes))
+        if not step.barrier and state.waited and start is not None and self.host.clock() > start:
+            # The other hosts did not have to wait for their caches.
+            start, synchronised = None, False
+        return dataclasses.replace(
+            state,
+            step=step.number,
+            segment=step.segment,
+            start=start,
+            synchronised=synchronised,
+            clock=self.passed.clock,
+            notes=(*self.passed.notes, *state.notes),
+        )
 
-    def _pause(self, step: RunStep) -> list[str]:
-        """Wait as the step requires before it begins; the note about it."""
+    def _bring_about(self, step: RunStep, due: t.Sequence[RequestedCell]) -> StartTime:
+        """The state that a step begins with: after its pause, with warm caches, and with nothing left to write back."""
+        note = self._pause(step)
+        warmed, noted = self._warm(step, [one for one in due if one.warm == warming.STEADY])
+        left = self._drain(step, due)
+        waited = bool(warmed) or left is not None
+        if waited:
+            # The settings may have been changed while nothing was measured.
+            self.snapshots.refreshed()
+        notes = tuple(filter(None, (note, noted, left.sentence if left else "")))
+        return StartTime(notes=notes, warm=warmed, not_deciding=self._why_not_deciding(due, left), waited=waited)
+
+    def _pause(self, step: RunStep) -> str:
+        """Wait as long as the step requires before it begins; the note about it."""
         pause = step.pause
-        if pause is None or (pause.kind != pauses.CLEAN and not any(sum(by_block.values()) for by_block in self.written.values())):
-            return []
+        if pause is None or pause.kind == pauses.CLEAN or not any(sum(by_block.values()) for by_block in self.written.values()):
+            return ""
         seconds, note = pauses.length_of(pause, self.written, self.rates)
         self.written = {}
         self.status.update(state="pausing", cell=None, target=None, until=self.host.clock() + seconds)
-        self.log.write(f"pausing for {'at most ' if pause.kind == pauses.CLEAN else ''}{seconds:.1f} s")
-        if pause.kind == pauses.CLEAN:
-            note = self._await_clean(seconds)
-        else:
-            self.waiter.for_seconds(seconds)
+        self.log.write(f"pausing for {seconds:.1f} s")
+        self.waiter.for_seconds(seconds)
         # The settings may have been changed while nothing ran.
         self.snapshots.refreshed()
-        return [note] if note else []
+        return note
 
-    def _await_clean(self, most: float) -> str:
-        ends = time.monotonic() + most
-        dirty = self.caches.dirty(self.names)
-        while dirty != 0 and time.monotonic() < ends and not self.waiter.stopping:
-            self.waiter.for_seconds(min(_LOOK, most))
-            dirty = self.caches.dirty(self.names)
-        if dirty == 0:
+    def _drain(self, step: RunStep, due: t.Sequence[RequestedCell]) -> Left | None:
+        """Wait until what is dirty in the caches is written back, as the step requires, or before a cell that decides; ``None`` if nothing was waited for."""
+        is_pause = step.pause is not None and step.pause.kind == pauses.CLEAN
+        most = t.cast(pauses.Pause, step.pause).most if is_pause else max((one.drain for one in due if one.may_decide), default=0.0)
+        if is_pause:
+            self.written = {}
+        if not most or self.caches.dirty(self.names) == 0:
+            return None
+        self.log.write(f"waiting for clean caches for at most {most:g} s")
+        left = self.draining.wait(self.names, most)
+        self.status.update(message="")
+        return left
+
+    def _why_not_deciding(self, due: t.Sequence[RequestedCell], left: Left | None) -> str:
+        """Why a cell says little about its settings: its own caches are dirty, or others of the same drives still write back."""
+        if left is None or left.dirty == 0:
             return ""
-        return f"The caches below the target were not clean after {most:g} seconds: {'an unknown number of' if dirty is None else dirty} bytes were dirty."
+        if self.caches.dirty(self._names_of(due)) == 0 and not left.pace:
+            return ""
+        return "a cache still held what was written before it"
+
+    def _names_of(self, requested: t.Iterable[RequestedCell]) -> set[str]:
+        return all_names([one.cell for one in requested], self.prepared, self.host.root)[1]
+
+    def _warm(self, step: RunStep, wanting: t.Sequence[RequestedCell]) -> tuple[dict[str, t.Any] | None, str]:
+        """Warm the caches by rounds of the cells until their hit ratio is steady: what became of it, and the note about it."""
+        if not wanting:
+            return None, ""
+        names, began, number = self._names_of(wanting), time.monotonic(), 0
+        late = any(device is not None and device.kind == "bcache" for device in map(self.prepared.devices.get, names))
+        ratios: dict[str, list[float]] = {}
+        steady, ended = False, ""
+        before = self.caches.read(names)
+        has_hits = warming.counts_hits(before)
+        while has_hits and not steady and not ended and number < warming.MOST and not self.waiter.stopping:
+            number += 1
+            rows = [warming_of(step, number, one, counts_late=late) for one in wanting]
+            metas = self.measuring.measure(rows, {}, StartTime(step.number, step.segment), keep=False)
+            self._note_written(rows, metas)
+            ended = next((f"round {number} was {meta['state']}" for meta in metas.values() if meta["state"] not in ("ok", "not_steady")), "")
+            after = self.caches.read(names)
+            for name, ratio in warming.hit_ratios(before, after).items():
+                ratios.setdefault(name, []).append(ratio)
+            before = after
+            if not ratios and number >= warming.LEAST:
+                ended = "no cache looked anything up"
+            steady = bool(ratios) and all(warming.is_steady(values, time.monotonic() - began) for values in ratios.values())
+        self.log.write(f"{number} rounds warmed the caches, {'steady' if steady else 'not steady'}: {ratios}")
+        found = {"rounds": number, "seconds": round(time.monotonic() - began, 1), "steady": steady if has_hits else None, "hit_ratios": ratios}
+        return found, "" if steady else self._why_not_warm(has_hits, ended, ratios, number)
+
+    def _why_not_warm(self, has_hits: bool, ended: str, ratios: t.Mapping[str, t.Sequence[float]], number: int) -> str:
+        if not has_hits:
+            said, self._said = self._said, True
+            return "" if said else "No cache below the target counts hits: nothing was warmed."
+        if ended:
+            return f"The warm-up ended early: {ended}."
+        last = "; ".join(f"{name} {', '.join(f'{ratio:.1f}' for ratio in values[-3:])} %" for name, values in ratios.items())
+        return f"The hit ratio of the caches below the target was not steady after {number} rounds: {last} in the last three."
 
     # -- what
 
-    def _step(self, step: RunStep, due: t.Sequence[RequestedCell], hashes: dict[CellKey, str], start_time: StartTime, last: bool) -> None:
-        if step.pause is not None:
-            hashes = self._hashes(step)
+    def _step(self, step: RunStep, due: t.Sequence[RequestedCell], start_time: StartTime, last: bool) -> None:
+        hashes = self._hashes(step)
+        due = [one for one in due if not self._refused(one, hashes, start_time)]
+        if not due:
+            return
         self.log.write(f"step {step.number}: {', '.join(str(requested.cell.key) for requested in due)}")
         if step.search is not None:
             self._search(step, due[0], hashes, start_time)
@@ -251,17 +326,34 @@ class HostRun:
         else:
             self._measure(due, hashes, start_time, last=last)
 
+    def _refused(self, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> bool:
+        """Whether a cell needs empty caches that are not known to be empty; stored and noted then."""
+        if requested.warm != warming.EMPTY:
+            return False
+        names, found = self._names_of([requested]), self.prepared.facts_of_all(requested.cell)
+        size = sum(warming.region_of(part.job, facts.target.size or facts.size) for part, facts in zip(requested.cell.parts, found))
+        why = warming.why_not_empty(self.caches.read(names), size)
+        if not why and self.caches.dirty(names) is None:
+            why = "Whether the caches below the target are empty could not be read."
+        if why:
+            self.measuring.store_unmeasured(requested, hashes, start_time, Decision("refused", why), self.host.clock())
+            self._note(requested.cell.key, "refused", reason=why)
+        return bool(why)
+
     def _measure(self, due: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
         self.status.update(state="waiting" if start_time.start else "measuring", until=start_time.start)
         metas = self.measuring.measure(due, hashes, start_time, last=last)
-        parts = {requested.cell.key: requested.cell.parts for requested in due}
+        self._note_written(due, metas)
         for key, meta in metas.items():
-            for part, written in zip(parts[key], written_to_each(meta)):
-                by_block = self.written.setdefault(part.target.path, {})
-                by_block[part.job.block_size] = by_block.get(part.job.block_size, 0.0) + (written or 0)
             self._record_rate(meta)
             self._note(key, meta["state"], reason=meta["reason"])
         return metas
+
+    def _note_written(self, requested: t.Sequence[RequestedCell], metas: Metas) -> None:
+        for one in requested:
+            for part, written in zip(one.cell.parts, written_to_each(metas.get(one.cell.key, {}))):
+                by_block = self.written.setdefault(part.target.path, {})
+                by_block[part.job.block_size] = by_block.get(part.job.block_size, 0.0) + (written or 0)
 
     def _record_rate(self, meta: t.Mapping[str, t.Any]) -> None:
         """How fast the target collects its garbage, if a cell has shown that."""
@@ -349,4 +441,4 @@ def _unfinished(state: str, reason: str) -> Decision:
 
 def _without_start(start_time: StartTime) -> StartTime:
     """The same step after its first cell: what follows begins when it can, and by itself."""
-    return StartTime(start_time.step, start_time.segment, None, False, start_time.clock, ())
+    return dataclasses.replace(start_time, start=None, synchronised=False, notes=())

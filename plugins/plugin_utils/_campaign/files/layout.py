@@ -28,6 +28,9 @@ STATES = ("ok", "not_steady", "noisy", "interrupted", "failed", "refused", "miss
 #: States whose numbers stand for a whole run. The others have none, which is never the same as 0.
 MEASURED = frozenset({"ok", "not_steady", "noisy"})
 
+#: Of a cell that was planned, where nothing else is known.
+NO_RESULT = "no result came from this host"
+
 CAMPAIGN_FILE = "campaign.json"
 PLAN_FILE = "plan.json"
 META_FILE = "meta.json"

@@ -16,6 +16,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
@@ -25,10 +26,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
     JOB_FILE,
     MEASURED,
     META_FILE,
+    NO_RESULT,
     PLAN_FILE,
     SCHEMA,
     STACK_FILE,
     STATES,
+    SWEEP_FOLDER,
     ResultsError,
     default_campaign_name,
 )
@@ -298,6 +301,7 @@ def load_host(host: Path, created: dict[str, str], problems: list[str], *, conte
     :param stacks: keep the stack of each cell, which takes more memory than all else.
     """
     records = []
+    happened: dict[str, str] | None = None
     for variant in _folders(host, problems):
         planned, rejected = _planned(variant, created, problems)
         found = {key: folder for folder in repeat_folders(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
@@ -306,8 +310,19 @@ def load_host(host: Path, created: dict[str, str], problems: list[str], *, conte
             if key in rejected:
                 records.append(CellRecord(host.name, key, "failed", f"the result was not accepted: {rejected[key]}"))
             else:
-                records.append(CellRecord(host.name, key, "missing", "no result came from this host"))
+                happened = _reasons_of_sweep(host) if happened is None else happened
+                records.append(CellRecord(host.name, key, "missing", happened.get(f"{variant.name}/{key.repeat}") or NO_RESULT))
     return records
+
+
+def _reasons_of_sweep(host: Path) -> dict[str, str]:
+    """Why steps of a sweep were not measured, by ``variant/repeat``; empty if the campaign is none, or its state cannot be read."""
+    try:
+        steps = read_json(host.parent / SWEEP_FOLDER / f"{host.name}.json", json_text.FIO).get("steps")
+    except ResultsError:
+        return {}
+    found = steps.items() if isinstance(steps, dict) else ()
+    return {key: plain(one["reason"], 500) for key, one in found if isinstance(one, dict) and one.get("state") != "done" and one.get("reason")}
 
 
 def _folders(parent: Path, problems: list[str]) -> list[Path]:

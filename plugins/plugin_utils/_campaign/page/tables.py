@@ -143,6 +143,10 @@ def _workload_of(line: _Line) -> Cell:
     return Cell(answer_text.workload_name(line.one), (f"{answer_text.noun(line.one.first, line.one.question.direction)}s",))
 
 
+def _limit_of(result: Result) -> Cell:
+    return Cell(result.limit.name, (result.limit.text,) if result.limit.text else ()) if result.limit else Cell(NOTHING)
+
+
 def _as_it_is(value: t.Any) -> t.Any:
     return value
 
@@ -166,6 +170,7 @@ def _answer(a: Analysis) -> Table:
         Column("variant", _variant_of, _as_it_is, is_head=True),
         Column("measured", lambda line: answer_text.value_of(line.one, line.result), style="n"),
         *(compared if len(a.variants) > 1 else []),
+        *([Column("limit", lambda line: _limit_of(line.result), _as_it_is)] if any(line.result.limit for line in lines) else []),
         Column("power failure", lambda line: _BADGES[line.result.acknowledged], Cell),
         Column("device loss", lambda line: _BADGES[line.result.safety.device_loss], Cell),
     ]

@@ -219,6 +219,15 @@ def _more_fields_of(a: Analysis) -> list[Column]:
     out = {one.host for one in a.outliers}
     baseline = {(one.host, one.cell, one.direction): one for one in a.points if one.variant == a.answer.baseline}
     safety = {one.name: one.safety for one in a.answer.variants}
+    results = {
+        (host, one.question.cell, one.question.direction, result.variant): (result.limit or "", one.because if result.variant == one.recommended else "")
+        for one in a.answer.workloads
+        for result in one.results
+        for host in one.host_class.hosts
+    }
+
+    def cause(point: Point) -> tuple[t.Any, str | None]:
+        return results.get((point.host, point.cell, point.direction, point.variant), ("", ""))
 
     def iops(point: Point) -> list[float]:
         return known(run.iops for run in point.runs)
@@ -237,6 +246,8 @@ def _more_fields_of(a: Analysis) -> list[Column]:
         "iops_ratio": lambda point: _ratio_of(point, baseline.get((point.host, point.cell, point.direction)), a.answer.keys),
         "power_failure": acknowledged,
         "device_loss": lambda point: safety[point.variant].device_loss,
+        "limit": lambda point: str(cause(point)[0]),
+        "because": lambda point: cause(point)[1],
     }
     return [Column("", value, field=name) for name, value in values.items()]
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a cell can request in addition to its job: a pause before it, a search under a limit, rounds until it is steady. Pure."""
+"""What a cell can request in addition to its job: a pause before it, a state of its caches, a search under a limit, rounds until it is steady. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import repeats_its_blocks
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import warming
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, parse_time
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 
@@ -179,6 +181,36 @@ def read_pause(value: t.Any, where: str) -> Pause | None:
     if size < 1:
         raise BadInput(f"{where}: 'garbage_collection' must be measured or a rate in bytes per second, for example 640m.")
     return Pause(garbage_collection=size, most=most)
+
+
+#: Distributions of fio that have a centre, and what they are without: one at another place in each run.
+_CENTRED = ("zipf", "pareto", "normal")
+
+
+def read_warm(value: t.Any, job: Job, where: str) -> str:
+    """The state that a cell needs its caches in, one of ``warming.WARM``.
+
+    :raises BadInput: if it is none, or if no round of the job would warm what the next one uses.
+    """
+    found = warming.read_warm(value, where)
+    for section in job.sections if found == warming.STEADY else ():
+        if repeats_its_blocks(section):
+            raise BadInput(f"{where}: 'warm' needs randrepeat: 0 and no randseed, or all rounds do the same I/O, and only its blocks become warm.")
+        kind, *rest = (section.value("random_distribution") or "").split(":")
+        if kind in _CENTRED and len(rest) < 2:
+            raise BadInput(
+                f"{where}: 'warm' needs a centre of the distribution, as in {kind}:{rest[0] if rest else '1.2'}:0.5, "
+                "or fio has the hot blocks at another place in each round."
+            )
+    return found
+
+
+def read_drain(value: t.Any, where: str) -> float | None:
+    """Seconds that caches may take to write back before a cell; ``None`` for the usual ones, 0 for not at all.
+
+    :raises BadInput: if it is no time.
+    """
+    return None if value is None else 0.0 if value is False else seconds_of(value, where, "drain")
 
 
 def read_search(value: t.Any, job: Job, where: str) -> Search:

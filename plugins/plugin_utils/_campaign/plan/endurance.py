@@ -24,6 +24,7 @@ class Wear:
     :param written: bytes at most, all repeats together; what cannot be known is left out and named in ``unknown``.
     :param cells: bytes by cell, all its repeats together.
     :param endurance: bytes that may be written in its lifetime, if given.
+    :param assumed: of ``written``, what only the rate bounds that is assumed of a target without one.
     """
 
     path: str
@@ -32,6 +33,7 @@ class Wear:
     repeats: t.Mapping[str, int]
     unknown: tuple[str, ...]
     endurance: int | None
+    assumed: int = 0
 
     @property
     def percent(self) -> float | None:
@@ -41,6 +43,14 @@ class Wear:
     def to_dict(self) -> dict[str, t.Any]:
         percent = None if self.percent is None else round(self.percent, 4)
         return {"target": self.path, "bytes_written": self.written, "endurance": self.endurance, "percent": percent, "unknown": list(self.unknown)}
+
+
+def written_text(written: int, assumed: int) -> str:
+    """What is written, in words: a bound that nothing but an assumed rate gives is no figure."""
+    if not assumed:
+        return f"writes at most {size(written)}" if written else "writes nothing"
+    exact = f"at most {size(written - assumed)}, and " if written > assumed else ""
+    return f"writes {exact}what the target takes in timed cells (no write_rate is set)"
 
 
 def wear_of(plan: Plan) -> list[Wear]:
@@ -92,4 +102,7 @@ def _wear(path: str, runs: t.Sequence[tuple[Run, Estimate]]) -> Wear:
     unknown = tuple(dict.fromkeys(run.name for run, cost in runs if cost.written is None))
     targets = [target for run, _cost in runs for target in run.targets if target.path == path]
     endurance = next((target.endurance for target in targets if target.endurance is not None), None)
-    return Wear(path, sum(cells.values()), cells, repeats, unknown, endurance)
+    # One of the two rates is a bound, whatever the other one is.
+    unbounded = endurance is None and any(len(target.assumed) > 1 for target in targets)
+    assumed = sum(cost.written or 0 for _run, cost in runs if unbounded and not cost.exact)
+    return Wear(path, sum(cells.values()), cells, repeats, unknown, endurance, assumed)

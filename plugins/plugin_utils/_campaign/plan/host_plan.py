@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, check_wear, wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, check_wear, wear_of, written_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, PlanStep, Run, make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import ASSUMED_IOPS, ASSUMED_RATE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.claims import claim_of, fewest_repeats
@@ -23,6 +23,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import am
 
 #: Characters of a line at most.
 WIDTH = 120
+
+#: What a write-back cache may take, which only its host knows of.
+_DRAINED = "A cache with dirty data is written back before each cell that decides: at most {}, and no time without one."
 
 _HEADINGS = ("CELL", "TARGET", "RUNS", "TIME", "PAUSE BEFORE", "WRITES EACH", "OF RATED")
 _LEFT = {0, 1, 4}
@@ -111,6 +114,8 @@ def _time(run: Run) -> str:
 
 
 def _pause(step: PlanStep) -> str:
+    if step.warms:
+        return f"warm, <= {duration(step.longest_pause)}"
     if step.pause is None:
         return "-"
     if "seconds" in step.pause:
@@ -150,7 +155,7 @@ def _totals(plan: Plan) -> list[str]:
 
 
 def _wear_line(wear: Wear) -> str:
-    line = f"{_end(wear.path, 50)}: writes " + (f"at most {size(wear.written)}" if wear.written else "nothing")
+    line = f"{_end(wear.path, 50)}: {written_text(wear.written, wear.assumed)}"
     if wear.unknown:
         line += f", without {len(wear.unknown)} cells of which that is not known"
     return f"{line}, {amount(wear.percent)} of its rated {size(wear.endurance)}" if wear.percent is not None and wear.endurance else line
@@ -174,6 +179,8 @@ def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
         notes.append("only if the rate of writing falls there and stays low; otherwise pauses that wait for it take their maximum.")
     if plan.purge:
         notes.append(f"Purged before the first cell: {', '.join(str(drive['device']) for drive in plan.purge)}.")
+    if any(step.longest_drain for step in plan.steps) and any(wear.written for wear in wears):
+        notes.append(_DRAINED.format(duration(max(step.longest_drain for step in plan.steps))))
     if any(run.runs > 1 for run in plan.runs):
         notes.append("A search or rounds are shown with the most that they can take.")
     return notes
@@ -232,6 +239,7 @@ def host_plan(
     repeat: int = 0,
     refill: bool = False,
     file: str = "",
+    cache_size: str = "",
     claims: bool = False,
 ) -> dict[str, t.Any]:
     """The options and the result are those of the documentation of ``benchmark_plan``.
@@ -253,6 +261,7 @@ def host_plan(
         repeat=repeat,
         refill=refill,
         file=file,
+        cache_size=cache_size,
     )
     wears = wear_of(plan)
     text = "\n".join([describe_plan(plan, host), *(_claims(plan) if claims and not repeat else [])])

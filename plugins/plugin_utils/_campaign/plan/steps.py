@@ -4,7 +4,7 @@
 """What one host measures, in steps: order, repeats, pauses, barriers, timetable, and what it costs. Pure.
 
 Repeats are interleaved and every second pass runs backwards (A B B A): a drift of the host then falls on all cells alike. A suite that
-discards a target keeps its order: what comes before and after it are measurements of other states of the drive.
+discards a target keeps its order, and so does one that measures caches as it left them: what comes before and after are measurements of other states.
 
 A step begins with its pause, then waits at its barrier if it has one, then for its offset. The first step has a barrier, and so
 has every step after one whose length is not known beforehand, and every step whose own pause is of unknown length: there the
@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import OPTIONS_OF_FILES
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job, size_of_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import canonical
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import warming
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import Rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
@@ -76,7 +77,7 @@ class Run:
         if self.target.path == path:
             elsewhere = [one.estimate.written for one in self.others]
             costs += [replace(self.estimate, written=_difference(self.estimate.written, elsewhere))]
-        return None if not costs else costs[0] if self.runs == 1 else costs[0].times(self.runs)
+        return None if not costs else self._all(costs[0])
 
     @property
     def runs(self) -> int:
@@ -87,8 +88,16 @@ class Run:
 
     @property
     def whole(self) -> Estimate:
-        """What all its probes or rounds take together."""
-        return self.estimate if self.runs == 1 else self.estimate.times(self.runs)
+        """What all its probes or rounds take together, and what the rounds write that warm its caches."""
+        return self._all(self.estimate)
+
+    def _all(self, one: Estimate) -> Estimate:
+        if self.cell.warm == warming.STEADY:
+            # A round is no longer than the cell, or than its own limit.
+            share = warming.ROUND / max(one.longest or one.seconds or warming.ROUND, warming.ROUND)
+            written = None if one.written is None else round(one.written * (1 + warming.MOST * share))
+            return replace(one, written=written, exact=one.exact and not written)
+        return one if self.runs == 1 else one.times(self.runs)
 
     def as_step(self) -> dict[str, t.Any]:
         return {
@@ -100,6 +109,8 @@ class Run:
             "done_as": None,
             "measures_garbage_collection": self.cell.measures_garbage_collection,
             **({} if self.cell.decides is None else {"decides": list(self.cell.decides)}),
+            **({} if self.cell.warm == warming.NONE else {"warm": self.cell.warm}),
+            **({} if self.cell.drain is None else {"drain": self.cell.drain}),
         }
 
 
@@ -131,8 +142,24 @@ class PlanStep:
         return None if len(known) < len(times) else sum(known) if self.kind == "rounds" else max(known)
 
     @property
+    def warms(self) -> bool:
+        """Whether the caches are warmed before it."""
+        return any(run.cell.warm == warming.STEADY for run in self.runs)
+
+    @property
     def longest_pause(self) -> float:
-        return 0.0 if self.pause is None else float(self.pause.get("seconds", self.pause.get("most", 0)))
+        """Seconds, with the rounds that warm the caches."""
+        return (0.0 if self.pause is None else float(self.pause.get("seconds", self.pause.get("most", 0)))) + self.warms * warming.LONGEST
+
+    @property
+    def open_pause(self) -> float:
+        """Seconds of it whose length is not known before."""
+        return self.longest_pause - (float(self.pause.get("seconds", 0.0)) if self.pause else 0.0)
+
+    @property
+    def longest_drain(self) -> float:
+        """Seconds that caches may take before it to write back what is dirty; a pause until they are clean is that already."""
+        return 0.0 if self.pause and "until" in self.pause else max((run.cell.longest_drain for run in self.runs), default=0.0)
 
     def to_dict(self) -> dict[str, t.Any]:
         """As the runner on the host reads it."""
@@ -199,7 +226,7 @@ class Plan:
     @property
     def open_pauses(self) -> int:
         """Seconds that pauses of unknown length may take together, at most."""
-        return round(sum(step.longest_pause for step in self.steps if step.pause and "seconds" not in step.pause))
+        return round(sum(step.open_pause for step in self.steps))
 
     @property
     def timeout(self) -> int:
@@ -222,14 +249,14 @@ class Plan:
         apart, worst, timeout = 0.0, 0.0, self.timeout
         for step in self.steps:
             if step.barrier:
-                open_pause = step.longest_pause if step.pause and "seconds" not in step.pause else 0.0
-                worst, apart = max(worst, apart + open_pause), 0.0
+                # One host may have a cache to write back, and another none; what it writes back later in a segment is late instead.
+                worst, apart = max(worst, apart + step.open_pause + step.longest_drain), 0.0
             apart += 0.0 if step.known else self._longest(step, timeout)
         return round(BARRIER + worst)
 
     def _longest(self, step: PlanStep, timeout: float) -> float:
         times = [run.runs * (GRACE_OF_A_CELL + (timeout if run.estimate.longest is None else 1.5 * run.estimate.longest)) for run in step.runs]
-        return step.longest_pause + self.gap + (sum(times) if step.kind == "rounds" else max(times))
+        return step.longest_pause + step.longest_drain + self.gap + (sum(times) if step.kind == "rounds" else max(times))
 
 
 def make_plan(
@@ -246,6 +273,7 @@ def make_plan(
     repeat: int = 0,
     refill: bool = False,
     file: str = "",
+    cache_size: str = "",
 ) -> Plan:
     """Every measurement of one host: the cells of a suite on each target, each as often as it should be repeated.
 
@@ -257,10 +285,11 @@ def make_plan(
     :param repeat: the only repeat that is measured, for one pass of several; 0 measures all.
     :param refill: run the fills of the suite in every repeat: the cache of the targets was made or changed since.
     :param file: a file to measure with default options, instead of ``targets``.
+    :param cache_size: of the cache of the host, for suites whose sizes are multiples of it.
     :param group: the array that the host shares with others. A host that shares none does not wait for others where the suite lets hosts be apart.
     :raises BadInput: if the suite, a target or a number is not usable.
     """
-    suite = read_suite(suite_name, suites, only)
+    suite = read_suite(suite_name, suites, only, parse_size(cache_size, item="fio_benchmark_cache_size") if cache_size else None)
     if runtime < 0 or repeats < 0 or not 0 <= gap < math.inf:
         raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_timing.gap are numbers from 0 on; 0 keeps the value of the suite.")
     if not 0 <= repeat <= 9999:
@@ -270,7 +299,8 @@ def make_plan(
     places = read_targets(targets, suite, file)
     groups = [[_run(cell, target, runtime, places) for cell, target in group] for group in _groups(suite, places)]
     timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
-    keeps_order = any(cell.discards for cell in suite.cells)
+    # What is measured as the cells before it left its caches is measured after them.
+    keeps_order = any(cell.discards or cell.drain == 0 for cell in suite.cells)
     # A suite that only fills has nothing for which it would be repeated.
     counts = [_count(group[0].cell, repeats) for group in groups]
     last = max(counts, default=0)
@@ -445,7 +475,8 @@ class _Timetable:
         last = self.steps[-1] if self.steps else None
         pause = self._pause(runs[0].cell)
         fixed = float(pause["seconds"]) if pause and "seconds" in pause else 0.0
-        barrier = self.synchronise and (last is None or not last.known or (pause is not None and "seconds" not in pause))
+        waits = any(run.cell.warm == warming.STEADY for run in runs) or (pause is not None and "seconds" not in pause)
+        barrier = self.synchronise and (last is None or not last.known or waits)
         self.clock = 0.0 if barrier else self.clock + fixed
         offset = round(self.clock, 3) if self.synchronise else None
         step = PlanStep(len(self.steps), tuple(runs), pause, barrier, offset)

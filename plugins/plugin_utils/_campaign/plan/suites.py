@@ -21,10 +21,12 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import packed
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import DRAIN
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.warming import NONE
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import (
     SEARCH_KEYS,
@@ -33,15 +35,17 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
     Search,
     listed,
     mapping,
+    read_drain,
     read_pause,
     read_rounds,
     read_search,
+    read_warm,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.job_file import read_job_file
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
 #: What a cell can set beside its name, its job and ``fill``; a matrix sets it for all its cells.
-CELL_KEYS_OF_A_MATRIX = {"description", "repeats", "share", "pause", "search", "rounds", "measures_garbage_collection"}
+CELL_KEYS_OF_A_MATRIX = {"description", "repeats", "share", "pause", "search", "rounds", "measures_garbage_collection", "warm", "drain"}
 _MATRIX_KEYS = CELL_KEYS_OF_A_MATRIX | {"name", "axes", "exclude", "only", "options", "runtime", "ramp_time"}
 
 #: A larger matrix is considered a mistake in an axis.
@@ -179,8 +183,13 @@ def _matrix_cell(settings: t.Mapping[str, t.Any], common: t.Mapping[str, t.Any],
     return {**rest, **own, "job": {**common, **job}}
 
 
-_SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix", "decides", "purge"}
+_SUITE_KEYS = {
+    *("description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "warm", "drain", "cells", "matrix", "decides", "purge"),
+}
 _CELL_KEYS = {"name", "job", "job_file", "section_targets", "fill"} | CELL_KEYS_OF_A_MATRIX
+
+#: A size in an option of fio as a multiple of the cache.
+_OF_CACHE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*x\s*cache\s*\Z")
 
 #: How the targets of a host take turns.
 TOGETHER, ONE_AFTER_ANOTHER = "together", "one_after_another"
@@ -196,6 +205,8 @@ class SuiteCell:
     :param fill: it goes over its target once, before the others.
     :param share: percent of the target that it uses.
     :param pause: before it; ``None`` for none.
+    :param warm: the state that it needs its caches in, one of ``warming.WARM``.
+    :param drain: seconds that caches may take before it to write back; ``None`` for the usual ones.
     :param from_file: whether the job is that of a job file.
     :param decides: names of the metrics by which it answers the question of the suite; ``None`` where the suite does not set it.
     """
@@ -210,10 +221,17 @@ class SuiteCell:
     rounds: Rounds | None = None
     measures_garbage_collection: bool = False
     decides: tuple[str, ...] | None = None
+    warm: str = NONE
+    drain: float | None = None
     from_file: bool = False
 
     def checked_job(self) -> Job:
         return read_job(dict(self.job), self.name)
+
+    @property
+    def longest_drain(self) -> float:
+        """Seconds that caches may take before it to write back; 0 if it does not decide."""
+        return 0.0 if self.fill or self.decides == () else DRAIN if self.drain is None else self.drain
 
     @property
     def discards(self) -> bool:
@@ -244,17 +262,18 @@ class Suite:
     purge: bool = False
 
 
-def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] = ()) -> Suite:
+def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] = (), cache_size: int | None = None) -> Suite:
     """A suite by its name.
 
     :param only: patterns as of a shell; cells that match none are left out.
+    :param cache_size: bytes of the cache, for suites whose sizes are multiples of it.
     :raises BadInput: one sentence that names the suite, the cell and what is wrong.
     """
     if name not in suites:
         raise BadInput(f"There is no suite named '{name}': set fio_benchmark_suite to one of {listed(suites)}, or describe it in fio_benchmark_suites.")
     component(name, "suite")
     where = f"fio_benchmark_suites: suite {name}"
-    given = _extended(name, suites, ())
+    given = _in_bytes(_extended(name, suites, ()), cache_size, where)
     targets = given.get("targets", ONE_AFTER_ANOTHER)
     if targets not in (TOGETHER, ONE_AFTER_ANOTHER):
         raise BadInput(f"{where}: 'targets' must be {TOGETHER} or {ONE_AFTER_ANOTHER}.")
@@ -393,6 +412,28 @@ def _joined(base: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any], depth: int)
     return joined
 
 
+def _in_bytes(value: t.Any, cache_size: int | None, where: str) -> t.Any:
+    """A suite whose sizes are bytes, without multiples of the cache.
+
+    :raises BadInput: if it has one, and the size of the cache is not known.
+    """
+    if isinstance(value, t.Mapping):
+        return {key: _in_bytes(one, cache_size, where) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_in_bytes(one, cache_size, where) for one in value]
+    found = _OF_CACHE.match(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    if not cache_size:
+        raise BadInput(f"{where}: its sizes are multiples of the cache: set fio_benchmark_cache_size to the size of the cache of this host, for example 10g.")
+    size = int(float(found[1]) * cache_size) // MIB * MIB
+    if not size:
+        raise BadInput(
+            f"{where}: {value.strip()} is less than 1 MiB with fio_benchmark_cache_size={cache_size}: set the size of the cache in bytes, or as 10g."
+        )
+    return size
+
+
 def _cells(suite: t.Mapping[str, t.Any], where: str) -> list[SuiteCell]:
     """Those that are written out, then those of the matrix or the matrices."""
     written = suite.get("cells", [])
@@ -435,6 +476,9 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
         raise BadInput(f"{where}: it has both 'search' and 'rounds'; a cell does one of them.")
     if row.get("fill") and (row.get("search") is not None or row.get("rounds") is not None):
         raise BadInput(f"{where}: a cell with 'fill' has neither 'search' nor 'rounds'.")
+    cannot_warm = next((key for key in ("fill", "search", "rounds") if row.get(key)), "")
+    if row.get("warm", NONE) != NONE and cannot_warm:
+        raise BadInput(f"{where}: a cell with '{cannot_warm}' has no 'warm'.")
     return SuiteCell(
         name=name,
         job=job,
@@ -445,6 +489,8 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
         search=None if row.get("search") is None else read_search(row["search"], checked, where),
         rounds=None if row.get("rounds") is None else read_rounds(row["rounds"], checked, where, name),
         measures_garbage_collection=row.get("measures_garbage_collection", False),
+        warm=NONE if cannot_warm else read_warm(row.get("warm", suite.get("warm")), checked, where),
+        drain=read_drain(row.get("drain", suite.get("drain")), where),
         from_file=row.get("job_file") is not None,
     )
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, replace
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, causes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of, without_undecided
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, HostClass, host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import (
     KEEPS,
@@ -89,12 +89,15 @@ def answer_of(
     """
     names = rows.variants
     base = baseline or (names[0] if names else "")
-    questions, excluded = questions_of(points, decide_by, doubtful)
+    able, left_out = (points, []) if decide_by else without_undecided(points)
+    questions, excluded = questions_of(able, decide_by, doubtful)
+    excluded += left_out
     keys = keys_without(ignore)
     runs: dict[tuple[str, str], dict[str, dict[str, list[Measurement]]]] = {}
-    for one in points:
+    for one in able:
         runs.setdefault((one.cell, one.direction), {}).setdefault(one.variant, {})[one.host] = one.runs
     known = SafetyOfHosts(rows)
+    observed = causes.Observed(rows)
     failed = _without_result(rows)
     classes = _with_pairs(host_classes(rows, facts), names, points)
     workloads = []
@@ -109,7 +112,7 @@ def answer_of(
             sides = {name: of_class[name] for name in (base, *names) if of_class.get(name)}
             if sides:
                 workload = _workload(host_class, question, sides, base, safety, keys, levels)
-                workloads.append(_with_failures(workload, failed))
+                workloads.append(_with_failures(observed.explained(workload, sides), failed))
     every = frozenset(rows.hosts)
     hosts_of = {name: len({one.host for one in points if one.variant == name}) for name in names}
     variants = tuple(Variant(name, hosts_of[name], known.of(every, name)) for name in names)

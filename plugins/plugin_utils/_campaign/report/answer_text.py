@@ -92,6 +92,8 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repe
         )
         sentences = " ".join(filter(None, parts))
         found.append(f"{', '.join(where)}: {sentences}" if where else sentences)
+    unexplained = list(dict.fromkeys(one.recommended for one in ordered if one.recommended and one.because == ""))
+    found += [f"Why {listed(unexplained)} {'is' if len(unexplained) == 1 else 'are'} faster is not known: no recorded flow explains it."] if unexplained else []
     return (*first, *common, *found) if first else (*found, *common)
 
 
@@ -157,11 +159,14 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
     before, after = _values(one, base, best)
     where = _where(one, base, best)
     if verdict == "better":
-        rival = f" {one.rival} is not shown to be slower." if one.rival else ""
+        rival = f" {one.burst}" if one.burst else ""
+        rival += f" {one.rival} is not shown to be slower." if one.rival else ""
+        why = f", because {one.because}" if one.because else ""
         if before is None:
-            text = f"Use {best.variant}: {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}."
+            text = f"Use {best.variant}: {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}{why}."
             return f"{text}{_ranges(one, [best, base])}{rival}"
-        return f"Use {best.variant}: {_amount(one, after)}, {_times(one, best.ratio)} {one.baseline} ({_figure(one, before)}){where}{_interval(best)}.{rival}"
+        shown = f"{_amount(one, after)}, {_times(one, best.ratio)} {one.baseline} ({_figure(one, before)}){where}{_interval(best)}"
+        return f"Use {best.variant}: {shown}{why}.{rival}"
     if verdict == "not_enough_repeats":
         old, new = best.pairing.repeats if best.pairing is not None else (base.repeats, best.repeats)
         who = "" if old == new else f"{one.baseline if old < new else best.variant} "

@@ -9,6 +9,7 @@ before suites could, are answered by every cell that is no fill, discard, probe 
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import functools
 import typing as t
@@ -37,6 +38,24 @@ class Excluded(t.NamedTuple):
     cell: str
     direction: str
     reason: str
+
+
+def without_undecided(points: t.Sequence[Point]) -> tuple[list[Point], list[Excluded]]:
+    """The points with the repeats that may decide, and what was left out because its host found a reason against it, such as caches that were not clean.
+
+    That is recorded of each repeat: where one variant has it, the others are still compared.
+    """
+    kept, left_out = [], {}
+    for one in points:
+        runs = [run for run in one.runs if not run.not_deciding]
+        if len(runs) == len(one.runs):
+            kept.append(one)
+            continue
+        if runs:
+            kept.append(dataclasses.replace(one, runs=runs))
+        for reason in dict.fromkeys(run.not_deciding for run in one.runs if run.not_deciding):
+            left_out.setdefault((one.cell, one.direction, reason), {})[one.variant] = None
+    return kept, [Excluded(cell, direction, f"{reason}, in {', '.join(variants)}") for (cell, direction, reason), variants in left_out.items()]
 
 
 def questions_of(

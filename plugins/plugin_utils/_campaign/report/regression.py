@@ -88,7 +88,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Rules:
-    """:param thresholds: metric and percent. :param ignore: keys that may differ. :param cells: patterns, none for all.
+    """:param thresholds: metric and percent; none for the usual ones, of sequential cells bytes per second in the place of IOPS.
+    :param ignore: keys that may differ. :param cells: patterns, none for all.
     :param accept_undecided: whether an undecided result counts as the same."""
 
     thresholds: t.Mapping[str, float]
@@ -100,7 +101,7 @@ class Rules:
 def read_rules(thresholds: t.Mapping[str, t.Any], ignore: t.Sequence[str] = (), cells: t.Sequence[str] = (), *, accept_undecided: bool = False) -> Rules:
     """:raises BadInput: for a metric or key that there is not, or a threshold that is no percentage."""
     limits: dict[str, float] = {}
-    for name, value in (thresholds or dict.fromkeys(USUAL_METRICS)).items():
+    for name, value in (thresholds or {}).items():
         if name not in METRICS:
             raise BadInput(f"There is no metric '{name}': thresholds are for {', '.join(METRICS)}.")
         limits[name] = METRICS[name].percent if value is None else _percent(name, value)
@@ -137,11 +138,18 @@ def compare_campaigns(baseline: t.Sequence[Measurement], candidate: t.Sequence[M
         if key[1:] in once:
             continue
         # A sync moves no bytes: there is nothing to miss.
-        metrics = [(metric, percent) for metric, percent in rules.thresholds.items() if (key[2], metric) != ("sync", "bandwidth")]
+        metrics = [(metric, percent) for metric, percent in _thresholds(rules, key[2], hosts).items() if (key[2], metric) != ("sync", "bandwidth")]
         lines += [_line(key, metric, percent, hosts, new.get(key, {}), keys) for metric, percent in metrics]
     added = tuple(f"{variant} {cell} ({direction})" for variant, cell, direction in sorted(set(new) - set(old)))
     skipped = tuple(dict.fromkeys(f"{key[1]}: {once[key[1:]]}" for key in sorted(old) if key[1:] in once))
     return replace(_whole(lines, added, rules), skipped=skipped)
+
+
+def _thresholds(rules: Rules, direction: str, hosts: t.Mapping[str, t.Sequence[Measurement]]) -> t.Mapping[str, float]:
+    if rules.thresholds:
+        return rules.thresholds
+    in_order = direction != "sync" and all(one.is_sequential for runs in hosts.values() for one in runs)
+    return {name: METRICS[name].percent for usual in USUAL_METRICS for name in ["bandwidth" if usual == "iops" and in_order else usual]}
 
 
 Cells = t.Dict[t.Tuple[str, str, str], t.Dict[str, t.List["Measurement"]]]

@@ -19,6 +19,16 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
 
 
+class Limit(t.NamedTuple):
+    """What limits a cell: a rule of ``causes.LIMITS``, or ``not known``. :param text: with its figures; empty where nothing is known."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, self))
+
+
 @dataclass(frozen=True)
 class Result:
     """One variant in one workload.
@@ -31,6 +41,7 @@ class Result:
     :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
     :param is_allowed: whether it keeps whatever the baseline keeps.
     :param without_result: of the measurements that were planned, how many have no result.
+    :param limit: ``None`` where no flows were recorded.
     """
 
     variant: str
@@ -44,6 +55,7 @@ class Result:
     is_allowed: bool
     without_result: int = 0
     extremes: tuple[float, float] | None = None
+    limit: Limit | None = None
 
     @property
     def comparison(self) -> Comparison | None:
@@ -81,6 +93,8 @@ class WorkloadAnswer:
     :param results: the baseline first, if it was measured, then the others in their order.
     :param recommended: the variant that is shown to be better; ``None`` where none is.
     :param rival: another one that is shown to be better, and not to be slower than the recommended one.
+    :param because: why the recommended one is better, as a clause; empty where the flows show no reason, ``None`` without flows.
+    :param burst: how long its rate lasts, as a sentence; empty where nothing fills up.
     """
 
     host_class: HostClass
@@ -90,6 +104,8 @@ class WorkloadAnswer:
     results: tuple[Result, ...]
     recommended: str | None
     rival: str | None
+    because: str | None = None
+    burst: str = ""
 
     def result(self, variant: str) -> Result | None:
         return next((one for one in self.results if one.variant == variant), None)

@@ -164,6 +164,7 @@ def _recorded(record: CellRecord) -> _Values:
         "host_busy": number(cpu.get("host_busy")),
         "cpu_bound": flag(cpu.get("cpu_bound")),
         "decides": " ".join(filter(None, map(optional_text, decides))) if isinstance(decides, list) else None,
+        "not_deciding": optional_text(meta.get("not_deciding")) or None,
         "notes": [text(str(note)) for note in notes] if isinstance(notes, list) else None,
         "synchronised": flag(meta.get("synchronised")),
         **{

@@ -121,6 +121,7 @@ class Measurement:
     decides: str | None = _column(
         "VARCHAR", "metrics by which it answers the question of its suite, separated by blanks; empty for none, NULL where the suite does not set it"
     )
+    not_deciding: str | None = _column("VARCHAR", "why it does not decide although its suite has it decide, as a clause; NULL if nothing speaks against it")
     path: str | None = _column("VARCHAR", "folder of the measurement in the folder of the campaign")
 
     @property

@@ -15,7 +15,7 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, SWEEP_FOLDER
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import NO_RESULT, STATES, SWEEP_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import columns
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Column
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
@@ -124,7 +124,7 @@ def troubles(campaign: Campaign, notes: t.Mapping[str, str]) -> list[str]:
     missing = {record.host for record in campaign.cells if record.state == "missing"}
     for record in campaign.cells:
         if record.state != "ok":
-            reason = plain(notes[record.host], 300) if record.state == "missing" and notes.get(record.host) else record.reason
+            reason = plain(notes[record.host], 300) if record.reason == NO_RESULT and notes.get(record.host) else record.reason
             shared.setdefault((record.host, record.key.variant, record.state, reason), []).append(f"{record.key.cell}/{record.key.repeat}")
     lines = [f"{host} {variant} {listed(cells, 4)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
     return lines + [f"{plain(host)}: {plain(note, 300)}" for host, note in notes.items() if host not in missing]

@@ -5,7 +5,7 @@
 
 The file is JSON: ``{"schema": 1, "entries": [...]}``. An entry has ``models``, ``controller``, ``workload``, ``campaign``, ``campaign_id`` and
 ``results_sha256``, the ``baseline`` with its ``value`` and ``unit``, and ``best``: the variant that is shown to be better, with its ``settings`` without
-the devices of one host, ``value``, ``ratio`` and its interval, or ``null``. A campaign is in it once.
+the devices of one host, ``value``, ``ratio`` and its interval, the reason, or ``null``. A campaign is in it once.
 """
 
 from __future__ import annotations
@@ -66,25 +66,31 @@ def entries_of(answer: Answer, states: t.Sequence[HostState], source: Source) ->
     found = []
     for one in answer.workloads:
         base = one.result(one.baseline)
-        if base is None or base.value is None:
+        models = _models_of(one)
+        # Without a model it would be cited for every other drive without one.
+        if base is None or base.value is None or not models:
             continue
         best = one.result(one.recommended) if one.recommended else None
-        facts = one.host_class.facts
         found.append(
             {
-                "models": sorted(facts["drives"].split(", ")) if facts.get("drives") else [],
-                "controller": facts.get("controller", ""),
+                "models": models,
+                "controller": one.host_class.facts.get("controller", ""),
                 "workload": answer_text.workload_name(one),
                 **source._asdict(),
                 "hosts": len(one.host_class.hosts),
                 "baseline": {"value": base.value, "unit": one.question.metric},
-                "best": None if best is None else _best(best, [by_host[host] for host in one.host_class.hosts if host in by_host]),
+                "best": None if best is None else _best(one, best, [by_host[host] for host in one.host_class.hosts if host in by_host]),
             }
         )
     return found
 
 
-def _best(result: Result, states: t.Sequence[HostState]) -> Entry:
+def _models_of(workload: WorkloadAnswer) -> list[str]:
+    """Of the drives of its hosts; none if they are not known."""
+    return sorted(model for model in workload.host_class.facts.get("drives", "").split(", ") if model not in ("", "unknown"))
+
+
+def _best(one: WorkloadAnswer, result: Result, states: t.Sequence[HostState]) -> Entry:
     comparison = result.comparison
     interval = comparison.interval if comparison is not None else None
     known = states[0].variables.get(result.variant, {}) if states else {}
@@ -97,6 +103,8 @@ def _best(result: Result, states: t.Sequence[HostState]) -> Entry:
         "confidence": None if interval is None else interval.confidence,
         "repeats": result.repeats,
         "after_a_power_failure": result.acknowledged,
+        "because": one.because,
+        "burst": one.burst,
     }
 
 
@@ -130,7 +138,8 @@ def _is_entry(value: t.Any) -> bool:
 def merged(known: t.Sequence[Entry], new: t.Sequence[Entry]) -> list[Entry]:
     """Both; of a campaign that was continued the new ones only. Two of its classes may have the same models, and another kernel."""
     campaigns = {str(one["campaign_id"]) for one in new}
-    return sorted([*(one for one in known if str(one.get("campaign_id")) not in campaigns), *new], key=_key)
+    kept = [one for one in known if str(one.get("campaign_id")) not in campaigns and one["models"] not in ([], ["unknown"])]
+    return sorted([*kept, *new], key=_key)
 
 
 def _key(entry: Entry) -> tuple[str, ...]:
@@ -156,10 +165,12 @@ def write_shared(path: Path, entries: t.Sequence[Entry]) -> None:
 
 def cited(known: t.Sequence[Entry], workload: WorkloadAnswer, campaign_id: str) -> list[str]:
     """What other sweeps have shown for the same models and workload, one sentence each."""
-    models = sorted(workload.host_class.facts.get("drives", "").split(", "))
+    models = _models_of(workload)
     name = answer_text.workload_name(workload)
     better = METRICS[workload.question.metric].higher_is_better
-    alike = [one for one in known if sorted(map(str, one["models"])) == models and one.get("workload") == name and one.get("campaign_id") != campaign_id]
+    alike = [
+        one for one in known if models and sorted(map(str, one["models"])) == models and one.get("workload") == name and one.get("campaign_id") != campaign_id
+    ]
     return [_citation(one, higher_is_better=better) for one in alike[:_MOST_CITED]]
 
 
@@ -172,4 +183,6 @@ def _citation(entry: Entry, *, higher_is_better: bool) -> str:
     if not isinstance(best, dict) or gain <= 1:
         return f"{where} has shown nothing to be better than its baseline in {workload}."
     settings = plain(json.dumps(best.get("settings", {}), sort_keys=True), 400)
-    return f"{where} has shown {plain(best.get('variant'), 80)} to be better than its baseline by a factor of {figure(gain)} in {workload}: {settings}."
+    why, burst = (f"{before}{plain(best[name], 400)}" if best.get(name) else "" for name, before in (("because", ", because "), ("burst", " ")))
+    shown = f"{plain(best.get('variant'), 80)} to be better than its baseline by a factor of {figure(gain)} in {workload}"
+    return f"{where} has shown {shown}{why}: {settings}.{burst}"

@@ -22,6 +22,7 @@ class SweepStep:
 
     :param seconds: expected, with settling; cells of unknown length count nothing.
     :param written: bytes, at most.
+    :param assumed: of these, what only an assumed rate bounds.
     :param worn: percent of the rated endurance of the target that wears most, where it is given.
     :param refills: the fills of the suite are part of it.
     """
@@ -30,6 +31,7 @@ class SweepStep:
     repeat: int
     seconds: float = 0.0
     written: int = 0
+    assumed: int = 0
     worn: float = 0.0
     refills: bool = False
 

@@ -30,29 +30,14 @@ def steps_of(
     """
     targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
 
-    def plan_of(name: str, number: int, refill: bool) -> Plan:
-        return make_plan(
-            given["suite"],
-            given["suites"],
-            targets_of[name],
-            file=str(given.get("file", "")),
-            runtime=int(_seconds("fio_benchmark_runtime", given["runtime"])),
-            repeats=repeats,
-            synchronise=False,
-            gap=_seconds("gap of fio_benchmark_timing", given["gap"]),
-            only=given["only"],
-            repeat=number,
-            refill=refill,
-        )
-
     @functools.cache
-    def cost(name: str, number: int, refill: bool) -> tuple[float, int, float]:
-        plan = plan_of(name, number, refill)
+    def cost(name: str, number: int, refill: bool) -> tuple[float, int, int, float]:
+        plan = plan_of(given, targets_of[name], repeats, number, refill)
         if not plan.runs and number == 1:
             raise BadInput("Nothing would be measured: set fio_benchmark_file or fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
         wears = wear_of(plan)
         worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
-        return plan.seconds + OVERHEAD + settle, sum(wear.written for wear in wears), worn
+        return plan.seconds + OVERHEAD + settle, sum(wear.written for wear in wears), sum(wear.assumed for wear in wears), worn
 
     for name in targets_of:
         cost(name, 1, False)
@@ -62,7 +47,28 @@ def steps_of(
         SweepStep(name, number, *cost(name, min(number, 2), refills), refills)
         for (name, number), refills in zip(passes, refilled(planned, passes), strict=True)
     ]
-    return steps, {name: _sha256_of(plan_of(name, 1, False)) for name in planned.variables}
+    return steps, {name: _sha256_of(plan_of(given, targets_of[name], repeats, 1)) for name in planned.variables}
+
+
+def plan_of(given: t.Mapping[str, t.Any], targets: t.Any, repeats: int, number: int, refill: bool = False) -> Plan:
+    """What one repeat measures.
+
+    :raises BadInput: for a variable that is invalid.
+    """
+    return make_plan(
+        given["suite"],
+        given["suites"],
+        targets,
+        file=str(given.get("file", "")),
+        cache_size=str(given.get("cache_size", "")),
+        runtime=int(_seconds("fio_benchmark_runtime", given["runtime"])),
+        repeats=repeats,
+        synchronise=False,
+        gap=_seconds("gap of fio_benchmark_timing", given["gap"]),
+        only=given["only"],
+        repeat=number,
+        refill=refill,
+    )
 
 
 def _sha256_of(plan: Plan) -> str:

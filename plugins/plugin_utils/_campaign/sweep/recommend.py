@@ -86,7 +86,8 @@ def _disables_a_drive_cache(variables: Variables) -> bool:
     return "disabled" in words
 
 
-_WIDTH = 150
+#: Of a comment: a terminal or an editor that broke it would make a part of it look like variables.
+_WIDTH = 80
 
 #: In the folder of the files: their hashes, which show whether a file was edited.
 _HASHES = ".written.json"
@@ -97,10 +98,10 @@ _MOST_LIMITED = 20
 
 def recommendations(
     answer: Answer, states: t.Sequence[HostState], campaign: str, elsewhere: t.Callable[[WorkloadAnswer], t.Iterable[str]] = lambda _one: ()
-) -> dict[str, str]:
-    """The files, by their path below the folder of recommendations.
+) -> tuple[dict[str, str], list[str]]:
+    """The files, by their path below the folder of recommendations, and a sentence for each class of hosts without one.
 
-    One for each class of hosts, with the variables if they are the same on all of its hosts, and otherwise one for each host besides.
+    One for each class of hosts if the variables are the same on all of its hosts, and otherwise one for each host; none has no variables.
 
     :param elsewhere: what other sweeps have shown for a workload, as sentences.
     """
@@ -111,6 +112,7 @@ def recommendations(
     for one in answer.workloads:
         classes.setdefault((one.host_class.label, one.host_class.hosts), []).append(one)
     files: dict[str, str] = {}
+    notes: list[str] = []
     for (label, hosts), workloads in classes.items():
         name = _free(_slug(label), files)
         chosen = list(dict.fromkeys(one.recommended or one.baseline for one in workloads))
@@ -124,16 +126,15 @@ def recommendations(
         known = {one: _advice(one, swept, models) for one in chosen}
         head += dict.fromkeys(sentence for sentences in known.values() for sentence in sentences)
         head += dict.fromkeys(sentence for one in workloads for sentence in elsewhere(one))
-        files[f"{name}.yml"] = _text(head, {})
         for variant in chosen:
             place = _free(f"{name}-{variant}", files) if len(chosen) > 1 else name
-            about = (
-                head
-                if len(chosen) == 1
-                else [f"{variant}, recommended for {', '.join(_asking(workloads, variant))} of {label}, by the sweep {campaign}.", *known[variant]]
-            )
-            files.update(_files_of(variant, place, about, hosts, swept))
-    return files
+            about = [f"{variant}, recommended for {', '.join(_asking(workloads, variant))} of {label}.", *head] if len(chosen) > 1 else head
+            made = _files_of(variant, place, about, hosts, swept)
+            files.update(made)
+            if not made:
+                why = "changes nothing there" if any(variant in state.variables for state in swept) else "was not swept there"
+                notes.append(f"There is no recommended file for {label}: {variant} {why}.")
+    return files, notes
 
 
 def _advice(variant: str, swept: t.Sequence[HostState], models: t.Sequence[str]) -> list[str]:
@@ -146,20 +147,19 @@ def _asking(workloads: t.Sequence[WorkloadAnswer], variant: str) -> list[str]:
 
 
 def _files_of(variant: str, place: str, head: t.Sequence[str], hosts: t.Sequence[str], states: t.Sequence[HostState]) -> dict[str, str]:
-    possible = [state for state in states if variant in state.variables and variant not in state.refused]
-    variables = {state.host: lasting(state.variables[variant]) for state in possible}
+    possible = {state.host: lasting(state.variables[variant]) for state in states if variant in state.variables and variant not in state.refused}
+    variables = {host: one for host, one in possible.items() if one}
     distinct = list({dump(one): one for one in variables.values()}.values())
-    without = [host for host in hosts if host not in variables]
-    if len(distinct) == 1 and not without:
+    without = [host for host in hosts if host not in possible]
+    if len(distinct) == 1 and len(variables) == len(hosts):
         # On the command line they are set for every host, also of another class.
         only = ",".join(hosts) if len(hosts) <= _MOST_LIMITED else "HOSTS"
         command = f"ansible-playbook cachefleet.storage.site -e @FILE --limit {only}"
         return {f"{place}.yml": _text([*head, f"Variant {variant}. Apply it with: {command}"], distinct[0])}
-    more = [f"Variant {variant}. There is a file for each host: copy them to host_vars, and run cachefleet.storage.site."] if variables else []
+    more = [f"Variant {variant}. There is a file for each host: copy them to host_vars, and run cachefleet.storage.site."]
     if without:
         more.append(f"There is no file for {listed(without)}: {variant} is refused there, or was not swept.")
-    files = {f"{place}.yml": _text([*head, *more], {})}
-    return {**files, **{f"{place}/host_vars/{host}.yml": _text([f"Variant {variant}."], one) for host, one in variables.items()}}
+    return {f"{place}/host_vars/{host}.yml": _text([*head, *more], one) for host, one in variables.items()}
 
 
 def lasting(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -175,16 +175,16 @@ def lasting(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 def _text(head: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> str:
     lines = [line for sentence in head for line in textwrap.wrap(one_line(sentence, 2000), _WIDTH - 2, break_long_words=False, break_on_hyphens=False)]
-    return "\n".join(["---", *(f"# {line}" for line in lines), dump(dict(variables)) if variables else "{}\n"])
+    return "\n".join(["---", *(f"# {line}" for line in lines), dump(dict(variables))])
 
 
 def _slug(label: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", label).strip("_.-")[:80] or "hosts"
 
 
-def _free(name: str, files: t.Container[str]) -> str:
+def _free(name: str, files: t.Iterable[str]) -> str:
     numbers = (name if number == 1 else f"{name}_{number}" for number in range(1, 1000))
-    return next(one for one in numbers if f"{one}.yml" not in files)
+    return next(one for one in numbers if not any(path.startswith((f"{one}.yml", f"{one}/")) for path in files))
 
 
 def write(campaign: Path, files: t.Mapping[str, str]) -> tuple[list[str], str]:

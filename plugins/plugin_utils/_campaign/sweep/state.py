@@ -35,6 +35,7 @@ class HostState:
     :param restore: the variables that restore it.
     :param variables: by variant.
     :param refused: reason by variant.
+    :param skipped: reason by variant that is not tried again in this run, because the guard refuses its target.
     :param steps: ``state``, ``reason`` and ``seconds`` of each step that began, by ``variant/repeat``; with ``drain`` if it waited for caches.
     :param repeats: of each variant in any case; ``most_repeats``: at most, where nothing is decided.
     :param measures: a hash of the measurements of each variant; that of a variant with finished steps stays.
@@ -58,6 +59,7 @@ class HostState:
     most_repeats: int = 0
     closed: dict[str, dict[str, t.Any]] = field(default_factory=dict)
     measures: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
 
     def state_of(self, key: str) -> str:
         return str(self.steps.get(key, {}).get("state", ""))
@@ -102,7 +104,7 @@ class HostState:
         left_out = set(self.left_out)
         due = [key for key in self.order if self.state_of(key) not in (DONE, REFUSED) and key not in left_out]
         keys = [key for key in due if repeat in (None, int(key.rpartition("/")[2]))]
-        names = [name for name in (key.rpartition("/")[0] for key in keys) if name not in self.closed and name not in self.refused]
+        names = [name for name in (key.rpartition("/")[0] for key in keys) if name not in {**self.closed, **self.refused, **self.skipped}]
         return None if names and last is None else sum(done.get(name, last or 0.0) for name in names)
 
 
@@ -139,7 +141,7 @@ def _is_whole(state: HostState) -> bool:
     """Whether everything in it is of the kind that :func:`save` wrote: the file may have been edited."""
     return (
         all(isinstance(one, str) for one in (state.machine_id, state.created, state.problem))
-        and all(_is_dict(texts) and all(isinstance(one, str) for one in texts.values()) for texts in (state.refused, state.measures))
+        and all(_is_dict(texts) and all(isinstance(one, str) for one in texts.values()) for texts in (state.refused, state.measures, state.skipped))
         and isinstance(state.restored, bool)
         and all(_is_count(one) for one in (state.repeats, state.most_repeats))
         and all(isinstance(keys, list) and all(map(_is_key, keys)) for keys in (state.order, state.left_out))

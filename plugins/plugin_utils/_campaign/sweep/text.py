@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import written_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import SweepStep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import DONE, FAILED, REFUSED, HostState
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, counted, estimate, listed, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, counted, estimate, listed
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import ClassProgress, Design
@@ -28,7 +29,7 @@ def plan_text(
     lines = [
         f"{host}: {counted(len(names), 'variant')}, {counted(len(certain), 'step')}{f' to {len(steps)}' if more else ''}, about {estimate(total)}"
         f"{f' to {estimate(sum(step.seconds for step in steps))}' if more else ''},"
-        f" writes at most {size(sum(step.written for step in steps))}{_worn(sum(step.worn for step in steps))}"
+        f" {written_text(sum(step.written for step in steps), sum(step.assumed for step in steps))}{_worn(sum(step.worn for step in steps))}"
     ]
     if done:
         lines[0] += f"; {done} steps are done"
@@ -92,12 +93,18 @@ def end_text(states: t.Sequence[HostState]) -> str:
         lines.append(f"{state.host}: {done} of {counted(len(due), 'step')} {'is' if len(due) == 1 else 'are'} done, the host {words}")
         lines += [f"  refused: {variant}: {reason}" for variant, reason in state.refused.items()]
         lines += [f"  failed: {key}: {one['reason']}" for key, one in state.steps.items() if one["state"] == FAILED]
+        lines += [skipped_text(state.skipped)] if state.skipped else []
         lines += [f"  measured although {warning}: {key}" for key, one in state.steps.items() if (warning := drain_text(one.get("drain") or {}))]
         lines += [f"  stopped: {variant} after {counted(int(one['after']), 'repeat')}: {one['reason']}" for variant, one in state.closed.items()]
         if state.left_out:
             lines.append(f"  left out by sweep_budget: {', '.join(state.left_out)}")
         lines += _undecided(state)
     return "\n".join(lines)
+
+
+def skipped_text(skipped: t.Iterable[str]) -> str:
+    """The variants that are not tried again."""
+    return f"  not tried again, because the target is refused: {', '.join(skipped)}"
 
 
 def problems_of(states: t.Sequence[HostState], only: t.Collection[str]) -> list[str]:

@@ -99,3 +99,9 @@ def test_equal_hosts_become_a_file_of_their_group(tmp_path):
     contents = yaml.safe_load((tmp_path / "group_vars/megaraid_9361_8i.yml").read_text())
     assert contents["raid_cache_controllers"] == [{"provider": "storcli", "id": "0", "volumes": [{"name": "data", "write": "writeback"}]}]
     assert run(describe_groups, path=str(tmp_path), descriptions=descriptions)[0]["changed"] is False
+
+
+def test_the_host_searches_raid_tools_where_the_inventory_has_them(tmp_path):
+    entries = [{"provider": "storcli", "tool_path": "/srv/storcli", "volumes": []}, {"provider": "arcconf"}, {"tool_path": "/srv/x"}, "odd"]
+    _result, _printed, calls = run(describe, found(DRIVE), path=str(tmp_path), variables={"raid_cache_controllers": entries})
+    assert calls[0][1]["tool_paths"] == {"storcli": "/srv/storcli"}

@@ -115,6 +115,12 @@ def test_a_dry_run_writes_nothing(campaign):
     assert campaign.state is None
 
 
+def test_what_timed_cells_write_is_no_figure_without_the_rate_of_the_target(campaign):
+    without = {**MEASUREMENT, "targets": [{"device": "/dev/vg0/x", "size": "64M"}]}
+    text = campaign.open(check_mode=True, measurement=without)["text"]
+    assert "about 2 min, writes what the target takes in timed cells (no write_rate is set)\n" in text
+
+
 def test_repeats_in_the_same_order_are_one_line_of_the_plan(campaign):
     lines = campaign.open(repeats=3, check_mode=True)["text"].splitlines()
     assert lines[1:3] == ["  repeats 1, 3: baseline → drive_off", "  repeat 2: drive_off → baseline"]
@@ -331,8 +337,8 @@ def test_the_journal_is_recalled_from_the_controller(campaign):
 
     assert (recalled["campaign"], recalled["restore"]) == ("night", opened["journal"]["restore"])
     assert campaign.run("restored", journal=recalled, found=DESCRIPTION, layers=["drive_write_cache"]).get("failed") is None
-    assert [name for name, _arguments in campaign.asked] == ["sweep_journal", "sweep_journal", "cache_description_info", "sweep_journal"]
-    assert campaign.asked[-2][1] == {"layers": ["drive_write_cache"], "all_settings": True}
+    assert [name for name, _arguments in campaign.asked] == ["sweep_journal", "fio_runner", "sweep_journal", "cache_description_info", "sweep_journal"]
+    assert campaign.asked[-2][1] == {"layers": ["drive_write_cache"], "all_settings": True, "tool_paths": {}}
     assert (campaign.asked[-1][1]["state"], campaign.asked[-1][1]["campaign"]) == ("absent", "night")
     assert campaign.run("recall", found={"journal": {}, "machine_id": "aaaa"})["journal"] == {}
 
@@ -543,7 +549,7 @@ def test_what_caches_wrote_back_before_a_step_is_kept_with_it_and_reported(campa
     writing = {"drain": [{"name": "data", "type": "lvm_cache", "dirty": 4096, "bytes_per_second": 1024.0}]}
     monkeypatch.setattr(sweep, "time", Clock(pause=30.0))
     campaign.run("note", variant="baseline", repeat=1, state="measuring", drain=60, found=writing)
-    assert campaign.asked[1:] == [("block_cache_info", {"sample_seconds": 3})] * 3
+    assert campaign.asked[2:] == [("block_cache_info", {"sample_seconds": 3})] * 3
     drain = {"outcome": "writing_back", "seconds": 60.0, "dirty": 4096, "bytes_per_second": 1024}
     assert campaign.state.steps["baseline/1"]["drain"] == drain
     said = "its caches still wrote back 1 KiB/s after 60 s, 4 KiB were left"
@@ -832,8 +838,119 @@ def test_an_mtu_that_is_varied_has_the_network_described_and_its_initiator_passe
 
     campaign.open(axes=AXES)
     opened = campaign.open(axes=axes, found=found)
-    assert [arguments["network"] for _name, arguments in campaign.asked] == [False, True]
+    assert [arguments["network"] for name, arguments in campaign.asked if name == "sweep_journal"] == [False, True]
     assert opened["variables"]["mtu_1500"]["storage_network_links"] == [{"interface": "eth1", "mtu": 1500, "persistent": False}]
     assert opened["restore"]["storage_network_links"] == [{"interface": "eth1", "mtu": 9000}]
     for recalled in (campaign.run("recall", found={"journal": opened["journal"]}), campaign.run("recall", found={"journal": {}, "machine_id": "aaaa"})):
         assert recalled["initiator"] == opened["initiator"] == {"interfaces": ["eth1"], "options": {}}
+
+
+MOUNTED = {"target": "/dev/vg0/x", "msg": "fio will not write to /dev/vg0/x: /dev/dm-0 is mounted on /srv.", "lasting": True}
+OTHERS = [{"name": "elsewhere", "fio_benchmark_targets": [{"device": "/dev/vg0/y", "write_rate": "1m"}]}]
+
+
+def guarded(*refusals):
+    """A host whose guard refuses that of the first targets that it examines."""
+    answers = iter([{"refusals": list(refusals)}])
+    return lambda module: next(answers, {"refusals": []}) if module.endswith("fio_runner") else FOUND
+
+
+def test_a_host_whose_target_is_refused_with_every_variant_fails_before_anything_is_written(campaign):
+    for check_mode in (True, False):
+        opened = campaign.open(check_mode=check_mode, found=guarded(MOUNTED))
+        assert opened["failed"] and opened["msg"] == f"{MOUNTED['msg']} Nothing was changed."
+        assert campaign.state is None
+    _name, given = campaign.asked[1]
+    assert (given["state"], given["caches"], given["host"]) == ("examined", [], "node1")
+    assert [cell["target"] for step in given["steps"] for cell in step["cells"]] == [{"device": "/dev/vg0/x"}]
+
+
+def test_only_variants_with_a_refused_target_are_refused(campaign):
+    opened = campaign.open(variants=OTHERS, found=guarded(MOUNTED))
+    assert opened["refused"] == dict.fromkeys(("baseline", "drive_off"), MOUNTED["msg"])
+    assert keys(opened) == ["elsewhere/1", "elsewhere/2"]
+    assert campaign.state.refused == opened["refused"]
+
+
+def test_a_target_that_a_variant_may_make_is_no_refusal_before_it_has(campaign):
+    cache = {"name": "data", "type": "bcache", "origin": "/dev/sdb", "cache_devices": ["/dev/sdc"], "mode": "writeback"}
+    opened = campaign.open(
+        variants=[{"name": "cached", "block_cache_caches": [cache]}], found=guarded({**MOUNTED, "msg": "It does not exist.", "lasting": False})
+    )
+    assert opened["refused"] == {} and len(opened["steps"]) == 6
+    assert campaign.asked[1][1]["caches"] == ["/dev/sdb", "/dev/sdc"]
+
+
+def test_the_guard_is_not_asked_while_a_variant_is_in_effect(campaign):
+    campaign.open()
+    asked = len(campaign.asked)
+    assert campaign.open(found={**FOUND, "journal": campaign.journal}).get("failed") is None
+    assert [name for name, _arguments in campaign.asked[asked:]] == ["sweep_journal"]
+
+
+def refused_step(campaign, found, error="refused", variant="drive_off"):
+    opened = campaign.open(variants=OTHERS)
+    steps = [{"cells": [{"name": "a", "target": {"device": "/dev/vg0/x"}, "job": {"rw": "randwrite"}}]}]
+    step = {"state": "failed", "reason": "It is mounted.", "seconds": 30, "error": error, "steps": steps, "targets": opened["targets"]}
+    return campaign.run("note", variant=variant, repeat=1, found=found, **step)
+
+
+def test_a_target_that_is_refused_in_a_step_is_not_tried_again_with_another_variant(campaign):
+    noted = refused_step(campaign, {"refusals": [MOUNTED]})
+    assert noted["refused"] == dict.fromkeys(("drive_off", "baseline"), "It is mounted.")
+    assert campaign.state.steps == {"drive_off/1": {"state": "failed", "reason": "It is mounted.", "seconds": 30.0}}
+    assert campaign.printed[-1] == "  not tried again, because the target is refused: drive_off, baseline"
+    left = campaign.state
+    left.note("elsewhere/1", states.DONE, seconds=40)
+    # Only the rest of what is tried takes time.
+    assert left.seconds_of_next() == 40
+    campaign.restored()
+    finished = campaign.run("finish")
+    assert "node1: 6 steps not measured, the first is baseline/1" in finished["problems"]
+    assert "  failed: drive_off/1: It is mounted.\n  not tried again, because the target is refused: baseline, drive_off" in finished["text"]
+    # The next run tries it again.
+    assert campaign.open(variants=OTHERS)["refused"] == {} and campaign.state.skipped == {}
+
+
+@pytest.mark.parametrize(
+    ("found", "error", "names"),
+    [
+        ({"refusals": [{**MOUNTED, "lasting": False}]}, "device_missing", ["drive_off"]),
+        # A scanner held it for a moment.
+        ({"refusals": []}, "refused", []),
+        ({"refusals": "many"}, "refused", []),
+        ({"refusals": ["x", {"lasting": "yes"}]}, "refused", ["drive_off"]),
+        ({"refusals": [MOUNTED]}, "", []),
+        ({"refusals": [MOUNTED]}, "busy", []),
+        (AnsibleConnectionFailure("gone"), "refused", []),
+        ({"failed": True, "msg": "no Python"}, "refused", []),
+    ],
+)
+def test_other_variants_are_tried_unless_the_guard_refuses_theirs_too(campaign, found, error, names):
+    assert list(refused_step(campaign, found, error)["refused"]) == names
+    assert list(campaign.state.skipped) == names
+
+
+def test_a_variant_with_the_same_device_among_others_is_not_tried_again(campaign):
+    opened = campaign.open(variants=[{"name": "both", "fio_benchmark_targets": [*OTHERS[0]["fio_benchmark_targets"], *MEASUREMENT["targets"]]}])
+    step = {"state": "failed", "reason": "why", "error": "refused", "steps": [{"cells": []}], "targets": opened["targets"]}
+    assert set(campaign.run("note", variant="baseline", repeat=1, found={"refusals": [MOUNTED]}, **step)["refused"]) == {"baseline", "drive_off", "both"}
+
+
+@pytest.mark.parametrize("by", ["inventory", "variant"])
+def test_the_tool_of_a_controller_is_used_where_its_path_says_from_the_first_description_to_the_last(campaign, by):
+    place = {"provider": "storcli", "tool_path": "/srv/storcli"}
+    volume = {"name": "v", "write": "writeback"}
+    described = {**place, "serial": "S1", "volumes": [volume]}
+    found = copy.deepcopy(FOUND)
+    found["description"]["variables"].append({"name": "raid_cache_controllers", "entries": [{"values": described, "notes": []}], "value": None, "notes": []})
+    found["description"]["controllers"] = [{"provider": "storcli", "id": "0", "serial": "S1", "model": "M", "volumes": [volume]}]
+    entry = {**(place if by == "variant" else {"provider": "storcli"}), "serial": "S1", "volumes": [{"name": "v", "write": "writethrough"}]}
+    inventory = {"raid_cache_controllers": [place]} if by == "inventory" else {}
+
+    opened = campaign.open(axes={"raid": {"through": {"raid_cache_controllers": [entry]}}}, found=found, task_vars=inventory)
+    assert campaign.asked[0][1]["tool_paths"] == {"storcli": "/srv/storcli"}
+    for variables in (opened["restore"], opened["variables"]["raid_through"], opened["variables"]["baseline"]):
+        assert variables["raid_cache_controllers"][0]["tool_path"] == "/srv/storcli"
+    assert campaign.run("restored", journal=opened["journal"], found=found["description"]).get("failed") is None
+    assert campaign.asked[-2][1]["tool_paths"] == {"storcli": "/srv/storcli"}

@@ -76,6 +76,14 @@ def test_packed_and_stopped_without_runner_change_nothing(tmp_path):
     assert not (tmp_path / "spool").exists()
 
 
+@pytest.mark.parametrize(("caches", "lasting"), [([], True), (["vg0/images"], False)])
+def test_targets_are_examined_without_a_runner_and_without_fio(tmp_path, caches, lasting):
+    result = run({**arguments(tmp_path, repeat=1), "state": "examined", "caches": caches})
+    assert [(one["target"], one["lasting"]) for one in result["refusals"]] == [("/dev/nvme9n9", lasting)]
+    assert (result["changed"], result["runner"]) == (False, {})
+    assert not (tmp_path / "spool").exists()
+
+
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
 @pytest.mark.parametrize(
     "task", [lambda order: {"cachefleet.storage.fio_runner": order}, lambda order: {"cachefleet.storage.cache_layers": {"benchmark": order}}]

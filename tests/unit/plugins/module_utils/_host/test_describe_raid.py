@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import typing as t
 
@@ -13,6 +14,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.cachefleet.storage.plugins.filter.raid_settings import raid_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe_raid import describe
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
@@ -81,15 +83,35 @@ def test_what_is_not_in_effect_is_described_as_it_is_stored(kind: t.Any, model: 
     assert rig.run([entry.values], check_mode=True) == []
 
 
-def test_policies_that_were_changed_by_hand_are_brought_back() -> None:
-    rig = Rig(storcli.StorCli, "MegaRAID 9361-8i")
+#: What an administrator sets first, of each part of an entry.
+SAFER = (
+    *(("volumes", {name: value}) for name, value in (("write", "writethrough"), ("read", "none"), ("io", "direct"), ("drive_cache", "disabled"))),
+    ("drives", {"write_cache": "disabled"}),
+    *(("drive_cache", {name: "disabled"}) for name in ("all", "configured", "unconfigured", "hba", "jbod")),
+)
+
+
+@pytest.mark.parametrize("kind, model", MODELS)
+def test_policies_that_were_changed_are_brought_back(kind: t.Any, model: str) -> None:
+    rig = Rig(kind, model)
     before = rig.describe(every=True)
+    for entry in rig.entries(every=True):
+        identity = {key: entry[key] for key in ("provider", "serial")}
+        for part, safer in SAFER:
+            change = safer if part == "drive_cache" else [{"id" if part == "volumes" else "address": "all", **safer}]
+            # What this controller cannot do is refused.
+            with contextlib.suppress(StorageError):
+                rig.run([{**identity, part: change, "require_effective": False}])
+            rig.run([entry])
+            assert rig.describe(every=True) == before, (part, safer)
+
+
+def test_the_caches_of_drives_are_left_to_them_again() -> None:
+    rig = Rig(storcli.StorCli, "MegaRAID 9361-8i")
     (entry,) = rig.entries(every=True)
-    identity = {key: entry[key] for key in ("provider", "serial")}
-    changed = [{**identity, "volumes": [{"id": "all", "write": "writethrough", "read": "none"}]}]
-    assert rig.run(changed)
-    assert rig.run([entry])
-    assert rig.describe(every=True) == before
+    assert entry["volumes"][0]["drive_cache"] == "default"
+    assert rig.run([{"provider": "storcli", "serial": entry["serial"], "volumes": [{"id": "all", "drive_cache": "disabled"}]}])
+    assert any("drive_cache" in action for action in rig.run([entry]))
 
 
 def test_volumes_and_controllers_are_named_by_what_lasts() -> None:
@@ -165,3 +187,21 @@ def test_damaged_output_is_a_note() -> None:
     variable = Rig(storcli.StorCli, "MegaRAID 9361-8i", {"truncated": True}).describe()
     assert variable.entries == ()
     assert variable.notes
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [(storcli.StorCli, "MegaRAID 9361-8i"), (arcconf.Arcconf, next(iter(arcconf.Arcconf.models))), (ssacli.SsaCli, next(iter(ssacli.SsaCli.models)))],
+)
+def test_a_tool_at_a_place_of_its_own_is_used_and_described_with_it(kind: t.Any, model: str) -> None:
+    rig, place = Rig(kind, model), "/srv/tools/of-the-vendor"
+    rig.runner.kinds = {place: kind}
+    assert rig.entries() == []
+
+    entries = rig.entries(tool_paths={kind.name: place}, every=True)
+    assert [(entry["provider"], entry["tool_path"]) for entry in entries] == [(kind.name, place)]
+    assert rig.run(entries, check_mode=True) == []
+    with pytest.raises(ToolMissing, match="/elsewhere does not exist"):
+        rig.describe(tool_paths={kind.name: "/elsewhere"})
+    # A provider that there is not is left to the layer, which refuses it.
+    assert rig.entries(tool_paths={"megacli": place}) == []

@@ -470,32 +470,19 @@ def test_pause_until_caches_are_clean(rig):
     assert [row["state"] for row in rig.finish(step(pause={"until": "clean", "most": 30}))] == ["ok"], "a host without a cache is clean"
 
 
-CACHE = "c0: 0 2097152 cache 8 27/2048 128 40/1600 10 20 30 40 0 5 {dirty} 1 writeback 2 migration_threshold 2048 smq 0 rw -"
-
-
-def with_cache(rig, dirty):
-    """The first disk is a cached device now, with so many dirty blocks of 64 KiB."""
-    rig.disks[0] = dataclasses.replace(rig.disks[0], kind="dm", dm_name="c0", dm_targets=("cache",))
-    (rig.root / "status").write_text(CACHE.format(dirty=dirty))
-    program = rig.root / "bin/dmsetup"
-    if not program.exists():  # It may be running by now.
-        program.write_text(f"#!/bin/sh\n[ $1 = status ] && cat {rig.root}/status\n[ $1 = info ] && echo 0\nexit 0\n")
-        program.chmod(0o755)
-
-
 def test_cell_waits_until_its_cache_is_clean(rig):
-    with_cache(rig, 7)
+    rig.cache(dirty=7)
     rig.start(step(pause={"until": "clean", "most": 60}))
     rig.await_status(lambda status: status["state"] == "pausing")
     assert not rig.runs
-    with_cache(rig, 0)
+    rig.cache(dirty=0)
     rig.await_end()
     assert rig.meta()["state"] == "ok" and not rig.meta()["notes"]
     assert "cache_series.log.gz" in rig.meta()["files"]
 
 
 def test_pause_for_clean_cache_is_limited(rig):
-    with_cache(rig, 7)
+    rig.cache(dirty=7)
     rig.finish(step(pause={"until": "clean", "most": 0.2}))
     assert rig.meta()["notes"] == ["The caches below the target were not clean after 0.2 seconds: 458752 bytes were dirty."]
 

@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import SWEEP_FOLDER, ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack
 from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import KEY, NOW, everything, take_in
@@ -119,6 +119,28 @@ def test_planned_cells_without_result_are_missing(campaign, tmp_path):
     assert loaded.cells[1].path is None
     assert loaded.cells[0].job["bs"] == "4k"
     assert loaded.cells[0].verdicts == ("durable", "durable")
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ({"before/1": {"state": "failed", "reason": "/dev/vg0/x is mounted."}}, "/dev/vg0/x is mounted."),
+        ({"before/1": {"state": "failed", "reason": "a\x1b[2J\nb"}}, "a"),
+        ({"before/1": {"state": "done", "reason": "x"}, "before/2": {"state": "failed", "reason": "of another repeat"}}, "no result came from this host"),
+        ({"before/1": {"state": "measuring", "reason": ""}}, "no result came from this host"),
+        ({"before/1": "odd"}, "no result came from this host"),
+        ([], "no result came from this host"),
+    ],
+)
+def test_the_reason_of_a_missing_cell_is_what_happened_in_the_sweep(campaign, steps, reason):
+    store.write_plan(campaign, "node2", "before", [("randwrite-4k", 1)], now=NOW)
+    folder = campaign / SWEEP_FOLDER
+    folder.mkdir()
+    (folder / "node2.json").write_text(json.dumps({"schema": 1, "host": "node2", "steps": steps}))
+    [record] = [one for one in store.load_campaign(campaign).cells if one.host == "node2"]
+    assert record.state == "missing" and record.reason.startswith(reason) and "\n" not in record.reason
+    (folder / "node2.json").write_text("{")
+    assert [one.reason for one in store.load_campaign(campaign).cells if one.host == "node2"] == ["no result came from this host"]
 
 
 def test_variants_are_in_planned_order(campaign):

@@ -85,6 +85,28 @@ def test_totals_and_their_assumptions_are_listed():
     assert "Assumed where a target does not set it: write_rate 3 GB/s, write_iops 500000 writes/s." in text_of({"device": "/dev/a"})
 
 
+FILL, FOR_5_MIN = {"name": "fill", "fill": True, "job": {"rw": "write"}}, {"name": "w", "job": {"rw": "randwrite", "runtime": 300, "time_based": 1}}
+LIMITLESS = "what the target takes in timed cells (no write_rate is set)"
+
+
+@pytest.mark.parametrize(
+    ("target", "cells", "line"),
+    [
+        ({}, [FOR_5_MIN], f"writes {LIMITLESS}"),
+        ({}, [FILL, FOR_5_MIN], f"writes at most 67.1 MB, and {LIMITLESS}"),
+        ({}, [FILL], "writes at most 67.1 MB"),
+        ({"write_rate": "1m"}, [FILL, FOR_5_MIN], "writes at most 382 MB"),
+        ({"write_iops": 10}, [FILL, FOR_5_MIN], "writes at most 79.4 MB"),
+        # Of its endurance, the worst case is a share that the user has asked for.
+        ({"endurance": 1}, [FOR_5_MIN], "writes at most 614 GB, 61.4 % of its rated 1 TB"),
+        ({}, [{"name": "r", "job": {"rw": "read", "runtime": 300, "time_based": 1}}], "writes nothing"),
+    ],
+)
+def test_a_bound_that_is_only_that_of_an_assumed_rate_is_no_figure(target, cells, line):
+    text = text_of({"device": "/dev/a", "size": "64M", **target}, cells=cells, repeats=1)
+    assert f"/dev/a: {line}" in text.splitlines()
+
+
 def test_drives_that_are_purged_are_listed():
     assert "Purged before the first cell: /dev/disk/by-id/ata-A." in text_of({**DISK, "allow_purge": True}, purge=True)
     assert "Purged" not in text_of(DISK, purge=True) and "Purged" not in text_of({**DISK, "allow_purge": True})

@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import DRAIN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
 
 SUITES = {"one": {"cells": [{"name": "a", "job": {"rw": "write", "bs": "1m", "runtime": 10}}, {"name": "b", "job": {"rw": "read", "runtime": 10}}]}}
@@ -25,9 +26,9 @@ def test_returned_plan():
         "cells": [{"name": "a", "repeat": 1}, {"name": "b", "repeat": 1}, {"name": "b", "repeat": 2}, {"name": "a", "repeat": 2}],
         "patterns": [],
         "seconds": 23,
-        "limit": 300 + 4 * 31 + 30,
+        "limit": 300 + 4 * (31 + DRAIN) + 30,
         "timeout": 21600,
-        "barrier_timeout": 900,
+        "barrier_timeout": 900 + DRAIN,
         "segments": 1,
         "bytes_written": 10**9,
         "wear": [{"target": "/dev/x", "bytes_written": 10**9, "endurance": 10**12, "percent": 0.1, "unknown": []}],

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import DRAIN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import UNLIMITED, make_plan, mark_done
 
 SUITES = {
@@ -185,7 +186,7 @@ def test_no_targets_give_an_empty_plan():
 def test_estimated_time_and_host_timeout():
     plan = make_plan("two", SUITES, [DISK])
     assert plan.seconds == 2 * 12 + 3 * 60 + 4 * 2
-    assert plan.limit == 300 + 2 * (30 + 2 + 1.5 * 12) + 3 * (30 + 2 + 1.5 * 60)
+    assert plan.limit == 300 + 2 * (30 + 2 + 1.5 * 12 + DRAIN) + 3 * (30 + 2 + 1.5 * 60 + DRAIN)
     assert plan_of({"cells": [{"name": "a", "job": {"rw": "read"}}]}).limit > UNLIMITED
 
 
@@ -198,7 +199,8 @@ def test_timeout_of_unlimited_job_depends_on_its_size():
 
 
 def test_barrier_timeout_covers_slower_hosts():
-    assert make_plan("two", SUITES, [DISK]).barrier_timeout == 900
+    assert make_plan("two", SUITES, [DISK]).barrier_timeout == 900 + DRAIN, "one host may have a cache to write back"
+    assert plan_of({"cells": [{"name": "a", "job": TIMED, "drain": 60}]}).barrier_timeout == 900 + 60
     assert plan_of({"cells": [FILL, {"name": "a", "job": TIMED}]}).barrier_timeout > 900 + 3600
     clean = {"pause": {"until": "clean", "most": 5000}, "cells": [{"name": "a", "job": TIMED}]}
     assert plan_of(clean).barrier_timeout == 900 + 5000

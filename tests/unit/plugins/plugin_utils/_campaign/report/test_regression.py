@@ -54,6 +54,14 @@ def test_threshold_per_metric():
     assert set(verdicts(compared(runs(), runs(), {"p50": None}))) == {"p50"}
 
 
+def test_sequential_cells_are_compared_by_bytes():
+    old, new = (runs(factor, rw="write", bw_bytes=1e8 * factor) for factor in (1.0, 0.8))
+    assert verdicts(compared(old, new)) == {"bandwidth": "worse", "p99": "same"}
+    assert [one.unit for one in compared(old, new).lines] == ["bytes/s", "ns"]
+    assert set(verdicts(compared(old, new, {"iops": None}))) == {"iops"}
+    assert set(verdicts(compared(runs(direction="sync", rw="write"), runs(direction="sync", rw="write")))) == {"iops", "p99"}
+
+
 def test_three_repeats_are_not_sufficient():
     found = compared(runs(repeats=3), runs(0.5, repeats=3))
     assert (found.rc, set(verdicts(found).values())) == (2, {"not_enough_repeats"})

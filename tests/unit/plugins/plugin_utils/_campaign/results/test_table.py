@@ -247,6 +247,15 @@ def test_cells_with_the_same_reason_share_a_line(campaign, tmp_path):
     assert "node1 before a/1, a/2, a/3, a/4 and 3 more: missing: no result came from this host" in rendered(campaign)
 
 
+def test_what_happened_to_a_cell_precedes_what_happened_to_its_host(campaign, tmp_path):
+    bring(campaign, tmp_path, "node1", "before", planned=[("a", 1)])
+    note = {"node1": "node1 is not restored"}
+    assert "node1 before a/1: missing: node1 is not restored" in rendered(campaign, notes=note)
+    (campaign / SWEEP_FOLDER).mkdir()
+    (campaign / SWEEP_FOLDER / "node1.json").write_text('{"steps": {"before/1": {"state": "failed", "reason": "the disk is gone"}}}')
+    assert "node1 before a/1: missing: the disk is gone" in rendered(campaign, notes=note)
+
+
 @pytest.mark.parametrize(("count", "rest"), [(13, "and 1 more workload, in the report"), (15, "and 3 more workloads, in the report")])
 def test_caveats_are_printed_however_many_workloads_there_are(tmp_path, count, rest):
     campaign = store.Campaign("c", tmp_path, (), (), ())

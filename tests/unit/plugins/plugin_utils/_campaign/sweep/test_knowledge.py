@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import knowledge
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.knowledge import Source
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
+from ansible_collections.cachefleet.storage.tests.unit.support import planted_flows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
 
 SLOW, FAST = (149, 150, 148, 151), (1420, 1400, 1430, 1410)
@@ -90,6 +91,16 @@ def test_another_file_is_refused_and_stays(tmp_path, text):
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize("model", [None, "", "unknown"])
+def test_drives_of_an_unknown_model_are_neither_stored_nor_cited(model):
+    assert entries(model=model) == []
+    [workload] = answered(model=model).workloads
+    for models in ([], [""], ["unknown"]):
+        of_before = [{**entries(THERE)[0], "models": models}]
+        assert knowledge.cited(of_before, workload, "aaa") == []
+    assert knowledge.merged([{**entries(THERE)[0], "models": ["unknown"]}], entries()) == entries()
+
+
 def test_other_sweeps_of_the_same_models_are_cited():
     known = [*entries(THERE), *entries(THERE, model="DISK B"), *entries()]
     [workload] = answered().workloads
@@ -105,3 +116,22 @@ def test_entry_without_a_gain_or_with_a_wrong_one_is_cited_as_nothing_shown(best
     [workload] = answered().workloads
     [sentence] = knowledge.cited([{**entries(THERE)[0], "best": best}], workload, "aaa")
     assert "has shown nothing to be better than its baseline" in sentence
+
+
+def test_the_reason_is_kept_and_cited_with_how_long_the_rate_lasts():
+    rows = planted_flows.demo()
+    answer = answer_of(rows, rows.points())
+    [entry] = knowledge.entries_of(answer, [], THERE)
+    assert entry["best"]["because"] == answer.workloads[0].because and entry["best"]["burst"] == answer.workloads[0].burst
+    [cited] = knowledge.cited([entry], answer.workloads[0], "aaa")
+    assert " in randwrite-4k-fdatasync, because no flush reaches the slow disk sda (bare-disk_on" in cited
+    assert cited.endswith("the cell of 2 s is too short to show it.")
+
+
+def test_an_entry_without_a_reason_is_cited_without_one():
+    [entry] = entries(THERE)
+    assert (entry["best"]["because"], entry["best"]["burst"]) == (None, "")
+    for name in ("because", "burst"):
+        del entry["best"][name]
+    [cited] = knowledge.cited([entry], answered().workloads[0], "aaa")
+    assert "because" not in cited and cited.endswith("}.")

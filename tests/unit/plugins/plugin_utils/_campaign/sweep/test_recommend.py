@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import recommend
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.recommend import recommendations, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
+from ansible_collections.cachefleet.storage.tests.unit.support import planted_flows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
 
 SLOW, FAST = (149, 150, 148, 151), (1420, 1400, 1430, 1410)
@@ -40,7 +41,14 @@ def state(host, device):
 
 def files(measurements, *hosts):
     answer = answer_of(Rows("c", measurements, settings={}), points_of(measurements))
-    return recommendations(answer, hosts, "night")
+    return recommendations(answer, hosts, "night")[0]
+
+
+def notes(measurements, *hosts):
+    answer = answer_of(Rows("c", measurements, settings={}), points_of(measurements))
+    made, said = recommendations(answer, hosts, "night")
+    assert made == {}
+    return said
 
 
 def test_the_recommended_variant_becomes_variables_with_its_proof(tmp_path):
@@ -51,7 +59,19 @@ def test_the_recommended_variant_becomes_variables_with_its_proof(tmp_path):
     assert path == str(tmp_path / "recommended/node1.yml")
     # A boot rule is written, as by default.
     assert yaml.safe_load(text) == {"drive_write_cache_drives": [{"device": "/dev/disk/by-id/a", "write_cache": "disabled"}]}
-    assert "# Use off: 1,420 durable random 4 KiB writes per second, 9.46 times as many as baseline (150 IOPS) (ratio 9.27 to 9.66, at least 97 %" in text
+    use = "Use off: 1,420 durable random 4 KiB writes per second, 9.46 times as many as baseline (150 IOPS) (ratio 9.27 to 9.66, at least 97 %"
+    assert use in comments(text)
+    # No line is broken where it is read.
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_file_says_why_and_how_long_it_lasts():
+    rows = planted_flows.demo()
+    variables = {name: {"block_cache_caches": [{"name": "images", "mode": name}]} for name in rows.variants}
+    [text] = recommendations(answer_of(rows, rows.points()), [HostState("node1", "", "", {}, {}, variables)], "night").values()
+    said = " ".join(line[2:] for line in text.splitlines() if line.startswith("# "))
+    assert ", because no flush reaches the slow disk sda (bare-disk_on sends it 92.5 per second" in said
+    assert "This is a burst: at this rate the cache (1 GB) is full after 2 min" in said
 
 
 def test_what_an_earlier_end_recommended_is_removed_unless_it_was_edited(tmp_path):
@@ -105,14 +125,30 @@ def test_the_baseline_is_recommended_if_nothing_is_shown_to_be_better():
     assert "# Nothing is shown to be better than baseline for node1" in text
 
 
+def empty(host):
+    return HostState(host, "", "", {}, {}, {"baseline": {}, "off": {"block_cache_caches": []}})
+
+
+def test_a_variant_that_changes_nothing_is_no_file_and_said():
+    measured = repeats("baseline", *SLOW) + repeats("off", *FAST)
+    assert notes(measured, empty("node1")) == ["There is no recommended file for node1: off changes nothing there."]
+    assert notes(measured) == ["There is no recommended file for node1: off was not swept there."]
+
+
+def test_only_hosts_with_something_to_set_have_a_file():
+    measured = [one for host in ("node1", "node2") for one in (*repeats("baseline", *SLOW, host=host), *repeats("off", *FAST, host=host))]
+    [(path, text)] = files(measured, state("node1", "/dev/md0"), empty("node2")).items()
+    assert path.endswith("/host_vars/node1.yml") and "Use off: " in comments(text)
+
+
 def test_hosts_with_different_devices_have_a_file_each():
     measured = [one for host in ("node1", "node2") for one in (*repeats("baseline", *SLOW, host=host), *repeats("off", *FAST, host=host))]
     found = files(measured, state("node1", "/dev/disk/by-id/a"), state("node2", "/dev/disk/by-id/b"))
 
-    [name, *of_hosts] = found
-    assert [path.removeprefix(name.removesuffix(".yml")) for path in of_hosts] == ["/host_vars/node1.yml", "/host_vars/node2.yml"]
-    assert yaml.safe_load(found[name]) == {}
-    assert yaml.safe_load(found[of_hosts[1]])["drive_write_cache_drives"][0]["device"] == "/dev/disk/by-id/b"
+    assert [path.partition("/")[2] for path in found] == ["host_vars/node1.yml", "host_vars/node2.yml"]
+    for text, device in zip(found.values(), "ab", strict=True):
+        assert yaml.safe_load(text)["drive_write_cache_drives"][0]["device"] == f"/dev/disk/by-id/{device}"
+        assert "Use off: " in comments(text) and "There is a file for each host: copy them to host_vars" in comments(text)
 
 
 def comments(text):
@@ -135,10 +171,9 @@ def test_a_host_on_which_the_variant_is_refused_does_not_get_the_devices_of_anot
         del other.variables["off"]
     found = files(measured, state("node1", "/dev/disk/by-id/a"), other)
 
-    head, of_host = list(found)
-    assert of_host.endswith("/host_vars/node1.yml")
-    assert yaml.safe_load(found[head]) == {}
-    assert "There is no file for node2: off is refused there, or was not swept." in comments(found[head])
+    [(path, text)] = found.items()
+    assert path.endswith("/host_vars/node1.yml")
+    assert "There is no file for node2: off is refused there, or was not swept." in comments(text)
 
 
 def test_what_is_known_of_the_field_is_in_the_file():

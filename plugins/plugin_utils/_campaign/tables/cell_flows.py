@@ -235,10 +235,12 @@ def _origin(layers: t.Sequence[t.Mapping[str, t.Any]], level: int | None, cache:
 def _figures_of(samples: CacheSamples, name: str, means: t.Sequence[Row], window: Window, cache: t.Mapping[str, t.Any], size: int | None) -> Row:
     row: Row = dict(means[0])
     place = samples.places[name]
-    dirty, used, sizes = (_course(samples.times[place], values, window) for values in samples.amounts[:, place])
+    dirty, used = (_course(samples.times[place], values, window) for values in samples.amounts[:2, place])
     for column, course in (("dirty", dirty), ("used", used)):
         amounts = (course[0], course[-1], max(course)) if course else (None, None, None)
         row.update({f"{column}_{when}": optional_integer(value) for when, value in zip(("start", "end", "most"), amounts)})
+    sizes = samples.amounts[2, place]
+    sizes = sizes[np.isfinite(sizes)].tolist()
     row["size"] = size = optional_integer(sizes[-1]) if sizes else size
     share = next((value for name in _THRESHOLDS if (value := number(mapping(cache.get("settings")).get(name))) is not None), None)
     halves = [hit_ratio(*((half[f"{what}_hits"], half[f"{what}_misses"]) for what in ("read", "write"))) for half in means[1:]]

@@ -34,7 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, number, optional_integer, optional_text, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import StoredCell, read_cell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import noted, row_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column, noted, row_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import NOT_OF_THE_STACK, SIDES, drives_of, objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_flows import (
@@ -163,6 +163,10 @@ _LONG = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}\Z")
 
 
+#: The view of arrays, and its column with the number of a series.
+_SAMPLES, _NUMBER = "samples_of_series", "number_of_series"
+
+
 class Batch:
     """The rows of one table of one host."""
 
@@ -173,6 +177,8 @@ class Batch:
         self._values = 0
         self._waiting = False
         self._first = table.series[0].name if table.series else ""
+        #: Whether the series are arrays of numbers, which DuckDB reads as they are.
+        self._arrays = bool(table.series) and all(column.type == "DOUBLE" for column in table.series)
 
     def __bool__(self) -> bool:
         return bool(self._rows) or self._waiting
@@ -198,7 +204,7 @@ class Batch:
             self._wait()
             self.database.execute(f"COPY {self.table.name} TO {literal(str(path))} ({options})")
         else:
-            self._execute(f"COPY ({_select(self.table, self._enumerations())}) TO {literal(str(path))} ({options})")
+            self._execute(f"COPY ({self._select(self._enumerations())}) TO {literal(str(path))} ({options})")
 
     def _wait(self) -> None:
         if not self._waiting:
@@ -206,7 +212,7 @@ class Batch:
             self.database.execute(f"CREATE OR REPLACE TABLE {self.table.name} ({columns})")
         self._waiting = True
         if self._rows:
-            self._execute(f"INSERT INTO {self.table.name} {_select(self.table, {})}")
+            self._execute(f"INSERT INTO {self.table.name} {self._select({})}")
         self._rows = []
         self._values = 0
 
@@ -217,14 +223,29 @@ class Batch:
         values = {name: sorted({row[name] for row in self._rows if row[name] is not None}) for name in names}
         return {name: f"ENUM({', '.join(map(literal, found))})" for name, found in values.items() if found and all(map(_PLAIN.match, found))}
 
+    def _select(self, enumerations: t.Mapping[str, str]) -> str:
+        return _select_arrays(self.table, enumerations) if self._arrays else _select(self.table, enumerations)
+
     def _execute(self, statement: str) -> None:
-        # What is not a number in an array becomes null here, and NULL in the table.
-        self.database.execute(statement, [json.dumps(self._rows, default=_elements)])
+        if not self._arrays:
+            self.database.execute(statement, [json.dumps(self._rows)])
+            return
+        series = {column.name: np.concatenate([row[column.name] for row in self._rows]) for column in self.table.series}
+        lengths = [len(row[self._first]) for row in self._rows]
+        self.database.register(_SAMPLES, {_NUMBER: np.repeat(np.arange(len(lengths)), lengths), **series})
+        try:
+            keys = [{_NUMBER: number, **{column.name: row[column.name] for column in self.table.key}} for number, row in enumerate(self._rows)]
+            self.database.execute(statement, [json.dumps(keys)])
+        finally:
+            self.database.unregister(_SAMPLES)
 
 
-def _elements(array: t.Any) -> list[t.Any]:
-    """What JSON has of an array of numpy; what is not a number in it becomes ``null``."""
-    return [None if one != one else one for one in array.tolist()]
+def _select_arrays(table: Table, enumerations: t.Mapping[str, str]) -> str:
+    """The same where the series are arrays. What is not a number in them becomes NULL."""
+    keys = _select(Table("", "", (Column(_NUMBER, "BIGINT", ""), *table.key)), enumerations)
+    series = [f"nullif(s.{column.name}, 'NaN'::DOUBLE) AS {column.name}" for column in table.series]
+    names = [f"k.{column.name}" for column in table.key]
+    return f"SELECT {', '.join([*names, *series])} FROM {_SAMPLES} s JOIN ({keys}) k USING ({_NUMBER})"
 
 
 def _select(table: Table, enumerations: t.Mapping[str, str]) -> str:

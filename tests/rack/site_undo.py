@@ -151,6 +151,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--cases", type=int, default=10)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--cache", choices=CACHES, help="only with this one")
     parser.add_argument("--prepared", action="store_true", help="the machine was prepared by an earlier run of the same version")
     options = parser.parse_args()
     chance = random.Random(options.seed)
@@ -160,7 +161,7 @@ def main():
         site_kills.ground("prepare")
     proven = 0
     for number in range(options.cases):
-        kind = list(CACHES)[number % len(CACHES)]
+        kind = options.cache or list(CACHES)[number % len(CACHES)]
         # Kept for inspection.
         problem = case(kind, chance, site_kills.TOP / f".build/site-undo/{number}/before")
         proven += not problem

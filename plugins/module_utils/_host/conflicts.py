@@ -118,9 +118,9 @@ def _named(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> t.I
 
 
 def _made_by(kind: str, item: t.Mapping[str, t.Any]) -> tuple[str, ...]:
-    """The paths of a cached device that is gone once its cache is."""
-    path = CACHE_TYPES[kind].device
-    return (path.format(name=item["name"]),) if path else ()
+    """The paths of a cached device that is gone once its cache is; one whose data are behind a header stays, without a cache."""
+    known = CACHE_TYPES[kind]
+    return (known.device.format(name=item["name"]),) if known.device and not known.hides_data else ()
 
 
 def _check_targets(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> None:

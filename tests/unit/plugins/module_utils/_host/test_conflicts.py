@@ -93,6 +93,11 @@ def test_a_cache_on_a_cache_that_is_removed():
     assert error.message.startswith("/dev/mapper/images is the origin of b (bcache) and is the device of the cache images (dm_cache), which is removed")
 
 
+def test_a_queue_of_a_device_that_stays_without_its_cache():
+    request = request_of(caches=[cache("bcache", "images", HDD, SSD, state="absent")], queues=[{"device": "/dev/bcache/by-label/images", "scheduler": "none"}])
+    check(request, DEVICES)
+
+
 def test_a_queue_of_a_device_that_another_cache_makes_again():
     caches = [cache("dm_cache", "images", HDD, SSD, state="absent"), cache("flashcache", "images", HDD, SSD)]
     check(request_of(caches=caches, queues=[{"device": "/dev/mapper/images", "scheduler": "none"}]), DEVICES)

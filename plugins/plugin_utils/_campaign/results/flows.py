@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import operator
+import json
 import typing as t
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -151,19 +150,23 @@ class CellFlows:
 #: By host, variant, cell and repeat.
 FlowKey = t.Tuple[str, str, str, int]
 
-_KEY = ("host", "variant", "cell", "repeat")
+_KEY = "host, variant, cell, repeat"
 
 
 class _Flows(Mapping[FlowKey, CellFlows]):
-    """The flows of a campaign, made when they are asked for: of a fleet, few are."""
+    """The flows of a campaign, made when they are asked for: of a fleet, few are.
 
-    def __init__(self, devices: t.Mapping[FlowKey, t.Sequence[tuple[t.Any, ...]]], caches: t.Mapping[FlowKey, t.Sequence[tuple[t.Any, ...]]]) -> None:
+    :param devices: the values of each device as JSON, by measurement; ``caches`` likewise.
+    """
+
+    def __init__(self, devices: t.Mapping[FlowKey, str], caches: t.Mapping[FlowKey, str]) -> None:
         self._devices = devices
         self._caches = caches
 
     def __getitem__(self, key: FlowKey) -> CellFlows:
-        caches = [CacheFlow(*row) for row in self._caches.get(key, ())]
-        return CellFlows(tuple(Flow(*row) for row in self._devices[key]), tuple(dataclasses.replace(one, fast=tuple(one.fast or ())) for one in caches))
+        caches = [CacheFlow(*row) for row in json.loads(self._caches.get(key, "[]"))]
+        devices = [Flow(*row) for row in json.loads(self._devices[key])]
+        return CellFlows(tuple(devices), tuple(dataclasses.replace(one, fast=tuple(one.fast or ())) for one in caches))
 
     def __iter__(self) -> t.Iterator[FlowKey]:
         return iter(self._devices)
@@ -180,8 +183,12 @@ def read_flows(database: DuckDBPyConnection) -> t.Mapping[FlowKey, CellFlows]:
     return _Flows(_read(database, "flows", Flow), _read(database, "cache_flows", CacheFlow))
 
 
-def _read(database: DuckDBPyConnection, table: str, kind: t.Any) -> dict[FlowKey, list[tuple[t.Any, ...]]]:
-    deciding = f"SELECT {', '.join(_KEY)} FROM cells WHERE decides IS NULL OR decides <> ''"
-    columns = ", ".join((*_KEY, *(field.name for field in dataclasses.fields(kind))))
-    rows = database.execute(f"SELECT {columns} FROM {table} SEMI JOIN ({deciding}) USING ({', '.join(_KEY)}) ORDER BY {', '.join(_KEY)}, level").fetchall()
-    return {key: [row[len(_KEY) :] for row in some] for key, some in itertools.groupby(rows, operator.itemgetter(*range(len(_KEY))))}
+def _read(database: DuckDBPyConnection, table: str, kind: t.Any) -> dict[FlowKey, str]:
+    values = ", ".join(field.name for field in dataclasses.fields(kind))
+    # A number instead of names: what is only compared takes less time.
+    deciding = f"SELECT hash({_KEY}) AS id FROM cells WHERE decides IS NULL OR decides <> ''"
+    keys = ", ".join(f"any_value({name})" for name in _KEY.split(", "))
+    rows = f"'[' || string_agg(json_array({values})::VARCHAR, ',' ORDER BY level) || ']'"
+    source = f"(SELECT hash({_KEY}) AS id, * FROM {table}) SEMI JOIN ({deciding}) USING (id)"
+    found = database.execute(f"SELECT {keys}, {rows} FROM {source} GROUP BY id").fetchall()
+    return {(host, variant, cell, repeat): text for host, variant, cell, repeat, text in found}

@@ -8,6 +8,7 @@ A rate is the mean of its intervals, each weighted with its part in that time. W
 
 from __future__ import annotations
 
+import math
 import re
 import typing as t
 
@@ -20,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Sampled
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Samples
 
 Row = t.Dict[str, t.Any]
 
@@ -34,76 +35,76 @@ _COVERED = 0.8
 _COUNT_FLUSHES = frozenset({"disk", "multipath", "nbd", "rbd", "loop", "aoe"})
 _FIRST_KERNEL = (5, 5)
 
-#: Columns of ``device_series.log`` as those of a flow, and what one of them is in its unit.
-_RATES = {
-    "r_s": ("reads", 1),
-    "w_s": ("writes", 1),
-    "f_s": ("flushes", 1),
-    "rkb_s": ("read_bytes", KIB),
-    "wkb_s": ("write_bytes", KIB),
-    "aqu_sz": ("queue", 1),
-    "in_flight": ("in_flight", 1),
-    "util_pct": ("use", 1),
-}
-_WAITS = {"r_await_ms": ("r_s", "read_wait"), "w_await_ms": ("w_s", "write_wait"), "f_await_ms": ("f_s", "flush_wait")}
+#: Columns of ``device_series.log``.
+DEVICE_COLUMNS = (
+    *("r_s", "w_s", "rkb_s", "wkb_s", "rrqm_s", "wrqm_s", "r_await_ms", "w_await_ms"),
+    *("f_s", "f_await_ms", "aqu_sz", "util_pct", "in_flight"),
+)
+_PLACES = {name: place for place, name in enumerate(DEVICE_COLUMNS)}
+_COUNTS = [_PLACES[name] for name in ("r_s", "w_s", "f_s")]
+_WAITS = [_PLACES[name] for name in ("r_await_ms", "w_await_ms", "f_await_ms")]
+#: Those that are columns of a flow, and those that are computed of them.
+_RATES = ("reads", "writes", "flushes", "read_bytes", "write_bytes", "queue", "in_flight", "use")
+_OF_RATES = [_PLACES[name] for name in ("r_s", "w_s", "f_s", "rkb_s", "wkb_s", "aqu_sz", "in_flight", "util_pct")]
+_COMPUTED = ("read_wait", "write_wait", "flush_wait", "request_bytes")
 
 
-def without_uncounted(series: t.Mapping[str, Sampled], layers: t.Sequence[t.Mapping[str, t.Any]], kernel: t.Any) -> None:
+def without_uncounted(samples: Samples, layers: t.Sequence[t.Mapping[str, t.Any]], kernel: t.Any) -> None:
     """Take the flushes away that nothing has counted: earlier versions of the collection wrote 0, and a wait of 0, for them."""
     version = re.match(r"(\d{1,4})\.(\d{1,4})", kernel) if isinstance(kernel, str) else None
     counts = version is not None and tuple(map(int, version.groups())) >= _FIRST_KERNEL
     counting = {layer.get("name") for layer in layers if layer.get("kind") in _COUNT_FLUSHES} if counts else ()
-    for name, found in series.items():
-        if name not in counting and {"f_s", "f_await_ms"} <= found.values.keys():
-            nothing = (found.values["f_s"] == 0) & (found.values["f_await_ms"] == 0)
-            found.values.update({column: np.where(nothing, np.nan, found.values[column]) for column in ("f_s", "f_await_ms")})
+    flushes = [_PLACES["f_s"], _PLACES["f_await_ms"]]
+    for name, place in samples.places.items():
+        if name not in counting:
+            values = samples.values[flushes, place]
+            values[:, (values == 0).all(axis=0)] = np.nan
+            samples.values[flushes, place] = values
 
 
-def device_flows(layers: t.Sequence[t.Mapping[str, t.Any]], series: t.Mapping[str, Sampled], window: Window) -> t.Iterator[Row]:
+def device_flows(layers: t.Sequence[t.Mapping[str, t.Any]], samples: Samples | None, window: Window) -> t.Iterator[Row]:
     """A row of ``flows`` for each device of a stack; without figures for one that has no samples."""
+    rates = _rates_of(samples, window) if samples is not None else {}
     for level, layer in enumerate(layers):
         device = optional_text(layer.get("name")) or ""
         row: Row = {"level": level, "device": device, "kind": optional_text(layer.get("kind")), "model": optional_text(layer.get("model"))}
         row["rotational"] = flag(layer.get("rotational"))
-        if device in series:
-            row.update(_rates_of(series[device], window))
+        row.update(rates.get(device, {}))
         yield row
 
 
-def _rates_of(found: Sampled, window: Window) -> Row:
-    values = found.columns((*_RATES, *_WAITS))
-    waited = [values[count] * values[wait] for wait, (count, _name) in _WAITS.items()]
-    rows = np.array([*(values[column] for column in _RATES), *waited])
+def _rates_of(samples: Samples, window: Window) -> dict[str, Row]:
+    """The figures of each device that has samples."""
+    counts = samples.values[_COUNTS]
+    waited = counts * samples.values[_WAITS]
     # Of I/Os that there were none of, none waited.
-    rows[len(_RATES) :][rows[:3] == 0] = 0
-    means = _means(rows, _parts(found.began, found.times, window), window)
-    row: Row = {name: None if mean is None else mean * unit for mean, (name, unit) in zip(means, _RATES.values())}
-    for mean, (count, name) in zip(means[len(_RATES) :], _WAITS.values()):
-        row[name] = _divided(mean, row[_RATES[count][0]])
-    row["request_bytes"] = _divided(_sum(row["read_bytes"], row["write_bytes"]), _sum(row["reads"], row["writes"]))
-    return {name: number(value) for name, value in row.items()}
+    waited[counts == 0] = 0
+    means = _means(np.concatenate((samples.values, waited)), _parts(samples.began, samples.times, window), window, samples.places)
+    rates = means[_OF_RATES]
+    rates[3:5] *= KIB
+    computed = [means[len(DEVICE_COLUMNS) :] / means[_COUNTS], rates[3:5].sum(axis=0, keepdims=True) / rates[:2].sum(axis=0, keepdims=True)]
+    return _rows((*_RATES, *_COMPUTED), np.concatenate((rates, *computed)), samples.places)
 
 
-def _sum(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
-
-
-def _divided(value: float | None, count: float | None) -> float | None:
-    return None if value is None or not count else value / count
+def _rows(columns: t.Sequence[str], values: t.Any, places: t.Iterable[str]) -> dict[str, Row]:
+    """Values by name and column; ``None`` for what is not known or no figure."""
+    values[~(values <= LARGEST)] = np.nan
+    return {name: {column: None if one != one else one for column, one in zip(columns, some)} for name, some in zip(places, values.T.tolist())}
 
 
 def _parts(began: t.Any, ended: t.Any, window: Window) -> t.Any:
     """Seconds of each interval that are in a window."""
-    return np.nan_to_num(np.maximum(np.minimum(ended, window[1]) - np.maximum(began, window[0]), 0.0))
+    parts = np.minimum(ended, window[1]) - np.maximum(began, window[0])
+    return np.where(parts > 0, parts, 0.0)
 
 
-def _means(rows: t.Any, parts: t.Any, window: Window) -> list[float | None]:
-    """The mean of each row of values."""
+def _means(rows: t.Any, parts: t.Any, window: Window, places: t.Mapping[str, slice]) -> t.Any:
+    """The mean of each row of values, one column for each name."""
     known = np.isfinite(rows)
-    covered = known @ parts
-    sums = np.where(known, rows, 0.0) @ parts
-    least = max(_COVERED * (window[1] - window[0]), 1e-6)
-    return [value / seconds if seconds >= least else None for value, seconds in zip(sums.tolist(), covered.tolist())]
+    starts = [place.start for place in places.values()]
+    covered = np.add.reduceat(known * parts, starts, axis=1)
+    sums = np.add.reduceat(np.where(known, rows, 0.0) * parts, starts, axis=1)
+    return np.where(covered >= max(_COVERED * (window[1] - window[0]), 1e-6), sums, np.nan) / covered
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -135,44 +136,46 @@ _REACH = 7.5
 _THRESHOLDS = ("dirty_thresh_pct", "dirty_high_threshold", "high_watermark")
 
 
-class CacheSeries(t.NamedTuple):
-    """The samples of one cache. Arrays, with not-a-number for what is not known.
+class CacheSamples(t.NamedTuple):
+    """The samples of caches: see :class:`Samples`.
 
-    :param began: times of the samples before, as ``times``.
-    :param amounts: bytes, as in the log.
-    :param rates: per second of each interval by column of a cache flow; not known where a counter fell or another cache has the name.
-    :param again: times at which the counters began again.
+    :param began: times of the samples of the same cache before, as ``times``.
+    :param amounts: rows of :data:`_AMOUNTS`, in bytes.
+    :param rates: rows of columns of a cache flow, per second of each interval; not known where a counter fell or another cache has the name.
+    :param again: where the counters began again.
     """
 
+    places: dict[str, slice]
     times: t.Any
     began: t.Any
-    amounts: dict[str, t.Any]
-    rates: dict[str, t.Any]
-    again: list[float]
+    amounts: t.Any
+    rates: t.Any
+    again: t.Any
 
 
-def cache_series(found: Sampled, cache: t.Mapping[str, t.Any]) -> CacheSeries:
-    """The samples of a cache.
+def cache_samples(samples: Samples, caches: t.Mapping[str, tuple[int, t.Mapping[str, t.Any]]]) -> CacheSamples:
+    """The samples of caches.
 
-    :param cache: what the stack has of it.
+    :param caches: what the stack has of them.
     """
-    values = found.columns(CACHE_COLUMNS)
-    began = np.concatenate(([np.nan], found.times[:-1]))
-    counters = np.array([values[name] for name in _COUNTERS])
-    grown = np.diff(counters, axis=1, prepend=np.nan)
-    wrapped = (grown < 0) & (counters < _WRAP) & (grown + _WRAP < _MOST_GROWTH)
+    starts = [place.start for place in samples.places.values()]
+    grown = np.diff(samples.values[len(_AMOUNTS) :], axis=1, prepend=np.nan)
+    began = np.concatenate(([np.nan], samples.times[:-1]))
+    sizes = np.diff(samples.values[_AMOUNTS.index("size_bytes")], prepend=np.nan)
+    grown[:, starts] = began[starts] = sizes[starts] = np.nan
+    wrapped = (grown < 0) & (samples.values[len(_AMOUNTS) :] < _WRAP) & (grown + _WRAP < _MOST_GROWTH)
     grown[wrapped] += _WRAP
-    other = np.abs(np.diff(values["size_bytes"], prepend=np.nan)) > 0
-    again = (grown < 0).any(axis=0) | other
-    seconds = found.times - began
-    grown[:, again | ~(seconds > 0)] = np.nan
-    kind, block = type_of(str(cache.get("type"))), number(cache.get("block_size"))
-    if kind.counts_sectors:
-        grown[: len(_LOOKUPS)] *= SECTOR / block if block else np.nan
-    per_second = grown / np.where(seconds > 0, seconds, np.nan)
-    per_second[per_second > LARGEST] = np.nan
-    rates = dict(zip(_COUNTERS.values(), per_second))
-    return CacheSeries(found.times, began, {name: values[name] for name in _AMOUNTS}, rates, found.times[again].tolist())
+    again = (grown < 0).any(axis=0) | (np.abs(sizes) > 0)
+    seconds = samples.times - began
+    seconds[~(seconds > 0)] = np.nan
+    rates = grown / seconds
+    rates[:, again] = np.nan
+    for name, place in samples.places.items():
+        cache = caches.get(name, (0, {}))[1]
+        if type_of(str(cache.get("type"))).counts_sectors:
+            rates[: len(_LOOKUPS), place] *= SECTOR / (number(cache.get("block_size")) or math.nan)
+    rates[rates > LARGEST] = np.nan
+    return CacheSamples(samples.places, samples.times, began, samples.values[: len(_AMOUNTS)], rates, again)
 
 
 def caches_of(layers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, tuple[int, t.Mapping[str, t.Any]]]:
@@ -189,20 +192,35 @@ def caches_of(layers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, tuple[int,
 
 
 def cache_flows(
-    layers: t.Sequence[t.Mapping[str, t.Any]], caches: t.Mapping[str, tuple[int, t.Mapping[str, t.Any]]], series: t.Mapping[str, CacheSeries], window: Window
+    layers: t.Sequence[t.Mapping[str, t.Any]], caches: t.Mapping[str, tuple[int, t.Mapping[str, t.Any]]], samples: CacheSamples | None, window: Window
 ) -> t.Iterator[Row]:
     """A row of ``cache_flows`` for each cache of a stack and each that was sampled."""
     levels = {layer.get("name"): level for level, layer in enumerate(layers)}
-    for name in dict.fromkeys((*caches, *series)):
+    rates = _cache_rates(samples, window) if samples is not None else {}
+    for name in dict.fromkeys((*caches, *rates)):
         level, cache = caches.get(name, (levels.get(name), {}))
         fast = cache.get("cache_device_names")
         row: Row = {"level": level, "device": name, **{column: optional_text(cache.get(column)) for column in ("type", "mode")}}
         row["size"] = optional_integer(cache.get("size"))
         row["fast"] = [one for one in map(optional_text, fast) if one] if isinstance(fast, list) else []
         row["origin"] = _origin(layers, level, cache, row["fast"])
-        if name in series:
-            row.update(_figures_of(series[name], cache, row["size"], window))
+        if samples is not None and name in rates:
+            means = rates[name]
+            if type_of(str(cache.get("type"))).counts_late:
+                means = [{**of, **late} for of, late in zip(means, _late_rates(samples, name, window))]
+            row.update(_figures_of(samples, name, means, window, cache, row["size"]))
         yield row
+
+
+def _cache_rates(samples: CacheSamples, window: Window) -> dict[str, list[Row]]:
+    """The rates of each cache over the whole time and over its halves."""
+    middle = (window[0] + window[1]) / 2
+    found: dict[str, list[Row]] = {}
+    for part in (window, (window[0], middle), (middle, window[1])):
+        means = _means(samples.rates, _parts(samples.began, samples.times, part), part, samples.places)
+        for name, row in _rows(tuple(_COUNTERS.values()), means, samples.places).items():
+            found.setdefault(name, []).append(row)
+    return found
 
 
 def _origin(layers: t.Sequence[t.Mapping[str, t.Any]], level: int | None, cache: t.Mapping[str, t.Any], fast: t.Sequence[str]) -> str | None:
@@ -214,78 +232,64 @@ def _origin(layers: t.Sequence[t.Mapping[str, t.Any]], level: int | None, cache:
     return optional_text(found if found is not None or len(others) != 1 else others[0])
 
 
-def _figures_of(found: CacheSeries, cache: t.Mapping[str, t.Any], size: int | None, window: Window) -> Row:
-    row: Row = dict.fromkeys(_COUNTERS.values())
-    start, end = window
-    middle = (start + end) / 2
-    late = type_of(str(cache.get("type"))).counts_late
-    stepped = _stepped(found, window) if late else {}
-    halves = []
-    rows = np.array(list(found.rates.values()))
-    for number_of, part in enumerate((window, (start, middle), (middle, end))):
-        means: Row = dict(zip(_COUNTERS.values(), _means(rows, _parts(found.began, found.times, part), part)))
-        if late:
-            means.update(dict.fromkeys(_LOOKUPS), **stepped.get(number_of, {}))
-        if number_of:
-            halves.append(hit_ratio(*((means[f"{what}_hits"], means[f"{what}_misses"]) for what in ("read", "write"))))
-        else:
-            row.update({name: number(value) for name, value in means.items()})
-    courses = {}
-    for column, values in found.amounts.items():
-        course = _course(found.times, values, window)
-        courses[column] = course
-        if column != "size_bytes":
-            name = column[: -len("_bytes")]
-            amounts = [None, None, None] if course is None else [course[0], course[-1], max(course)]
-            row.update({f"{name}_{when}": optional_integer(value) for when, value in zip(("start", "end", "most"), amounts)})
-    sizes = courses["size_bytes"]
+def _figures_of(samples: CacheSamples, name: str, means: t.Sequence[Row], window: Window, cache: t.Mapping[str, t.Any], size: int | None) -> Row:
+    row: Row = dict(means[0])
+    place = samples.places[name]
+    dirty, used = (_course(samples.times[place], values, window) for values in samples.amounts[:2, place])
+    for column, course in (("dirty", dirty), ("used", used)):
+        amounts = (course[0], course[-1], max(course)) if course else (None, None, None)
+        row.update({f"{column}_{when}": optional_integer(value) for when, value in zip(("start", "end", "most"), amounts)})
+    sizes = samples.amounts[2, place]
+    sizes = sizes[np.isfinite(sizes)].tolist()
     row["size"] = size = optional_integer(sizes[-1]) if sizes else size
     share = next((value for name in _THRESHOLDS if (value := number(mapping(cache.get("settings")).get(name))) is not None), None)
-    limit = size * share / 100 if size and share else None
-    row["state"] = state_of_cache(size, courses["used_bytes"] or (), courses["dirty_bytes"] or (), halves, limit)
+    halves = [hit_ratio(*((half[f"{what}_hits"], half[f"{what}_misses"]) for what in ("read", "write"))) for half in means[1:]]
+    row["state"] = state_of_cache(size, used, dirty, halves, size * share / 100 if size and share else None)
     return row
 
 
-def _course(times: t.Any, values: t.Any, window: Window) -> list[float] | None:
-    """What an amount was at the beginning, in between, and at the end; ``None`` if it was not read at the beginning or at the end."""
+def _course(times: t.Any, values: t.Any, window: Window) -> list[float]:
+    """What an amount was at the beginning, in between, and at the end; nothing if it was not read at the beginning or at the end."""
     known = np.isfinite(values) & np.isfinite(times)
     times, values = times[known], values[known]
     if not len(times):
-        return None
-    ends = [int(np.abs(times - moment).argmin()) for moment in window]
-    if any(abs(times[place] - moment) > _REACH for place, moment in zip(ends, window)) or ends[1] < ends[0]:
-        return None
-    return values[ends[0] : ends[1] + 1].tolist()
+        return []
+    first, last = (int(np.abs(times - moment).argmin()) for moment in window)
+    if last < first or max(abs(times[first] - window[0]), abs(times[last] - window[1])) > _REACH:
+        return []
+    return values[first : last + 1].tolist()
 
 
-def _stepped(found: CacheSeries, window: Window) -> dict[int, Row]:
+def _late_rates(samples: CacheSamples, name: str, window: Window) -> list[Row]:
     """Rates of counters that are added to every 13.6 s, between the first and the last step of a measurement, and of the halves between."""
-    start, end = window
-    rates = {name: found.rates[name] for name in _LOOKUPS}
-    grown = np.array(list(rates.values())) * (found.times - found.began)
-    steps = np.flatnonzero((np.nan_to_num(grown) > 0).any(axis=0) & (found.began >= start) & (found.times <= end + 1))
-    if end - start < _LEAST_STEPPED or len(steps) < 2:
-        return {}
-    middle = steps[len(steps) // 2]
-    spans = {0: (steps[0], steps[-1])}
-    if len(steps) > 2:
-        spans.update({1: (steps[0], middle), 2: (middle, steps[-1])})
-    rows = {}
-    for place, (first, last) in spans.items():
-        # What a step adds was done before it; between samples it is somewhere, but a whole number of steps apart from the others.
-        seconds = max(round((found.times[last] - found.times[first]) / _STEP), 1) * _STEP
-        sums = grown[:, first + 1 : last + 1].sum(axis=1)
-        rows[place] = {name: None if np.isnan(value) else float(value) / seconds for name, value in zip(rates, sums)}
-    return rows
+    place = samples.places[name]
+    times, began = samples.times[place], samples.began[place]
+    grown = samples.rates[: len(_LOOKUPS), place] * (times - began)
+    steps = np.flatnonzero((grown > 0).any(axis=0) & (began >= window[0]) & (times <= window[1] + 1))
+    spans: list[tuple[int, int] | None] = [None, None, None]
+    if window[1] - window[0] >= _LEAST_STEPPED and len(steps) > 1:
+        middle = steps[len(steps) // 2]
+        spans = [(steps[0], steps[-1]), *([(steps[0], middle), (middle, steps[-1])] if len(steps) > 2 else [None, None])]
+    found = []
+    for span in spans:
+        row: Row = dict.fromkeys(_LOOKUPS)
+        if span is not None:
+            # What a step adds was done before it. Between two samples it is somewhere, and a whole number of steps from the others.
+            seconds = max(round((times[span[1]] - times[span[0]]) / _STEP), 1) * _STEP
+            sums = grown[:, span[0] + 1 : span[1] + 1].sum(axis=1).tolist()
+            row = {column: None if math.isnan(value) else value / seconds for column, value in zip(_LOOKUPS, sums)}
+        found.append(row)
+    return found
 
 
-def notes_of(series: t.Mapping[str, CacheSeries], window: Window) -> list[str]:
+def notes_of(samples: CacheSamples, window: Window) -> list[str]:
     """What went wrong with the samples of caches, as sentences."""
     notes = []
-    for name, found in series.items():
-        if any(window[0] < moment <= window[1] + _REACH for moment in found.again):
+    for name, place in samples.places.items():
+        times = samples.times[place]
+        if (samples.again[place] & (times > window[0]) & (times <= window[1] + _REACH)).any():
             notes.append(f"The counters of the cache {name} began again while it was measured: nothing is concluded from what they counted across that.")
-        times = found.times[np.isfinite(found.times)]
+        times = times[np.isfinite(times)]
         if len(times) and times[-1] < window[1] - _REACH:
             notes.append(f"The cache {name} could not be read any more from second {max(times[-1] - window[0], 0):.0f} of the measurement on.")
     return notes

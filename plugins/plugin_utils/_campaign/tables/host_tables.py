@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import re
 import typing as t
@@ -35,21 +34,22 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, number, optional_integer, optional_text, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import StoredCell, read_cell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import noted, row_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column, noted, row_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import NOT_OF_THE_STACK, SIDES, drives_of, objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_flows import (
     CACHE_COLUMNS,
-    CacheSeries,
+    DEVICE_COLUMNS,
+    CacheSamples,
     cache_flows,
-    cache_series,
+    cache_samples,
     caches_of,
     device_flows,
     notes_of,
     without_uncounted,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import (
-    DEVICE_INTERVALS,
+    CACHE_INTERVALS,
     DEVICES,
     LAYERS,
     TABLES,
@@ -58,7 +58,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
     literal,
     part_path,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Sampled, read_series
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Samples, read_samples
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -69,6 +69,8 @@ if t.TYPE_CHECKING:
 _REALS = frozenset({"temperature_c", "wear_used_percent", "spare_percent"})
 _WEAR = tuple(column.name for column in DEVICES.columns[-10:])
 _LAYER_COLUMNS = tuple(column.name for column in LAYERS.series)
+#: Without the time itself.
+_CACHE_INTERVALS = tuple(column.name for column in CACHE_INTERVALS.series)[1:]
 
 
 class Stacks:
@@ -141,26 +143,15 @@ def _wear(column: str, value: t.Any) -> t.Any:
     return number(value) if column in _REALS else optional_integer(value)
 
 
-_DEVICE_COLUMNS = tuple(column.name for column in DEVICE_INTERVALS.series)[1:]
+def interval_rows(key: dict[str, t.Any], samples: Samples | CacheSamples, columns: t.Mapping[str, t.Any], start: float | None) -> list[dict[str, t.Any]]:
+    """One series for each device or cache. The values are arrays, with not-a-number for what is not known.
 
-
-def interval_rows(key: dict[str, t.Any], series: t.Mapping[str, Sampled], start: float | None) -> t.Iterator[dict[str, t.Any]]:
-    """Series of each device. The values are arrays, with not-a-number for what is not known."""
-    for device, found in series.items():
-        yield {**key, "device": device, "second": _seconds(found.times, start), **found.columns(_DEVICE_COLUMNS)}
-
-
-def cache_interval_rows(key: dict[str, t.Any], series: t.Mapping[str, CacheSeries], start: float | None) -> t.Iterator[dict[str, t.Any]]:
-    """Likewise of each cache."""
-    for name, found in series.items():
-        seconds = {"second": _seconds(found.times, start), "seconds": found.times - found.began}
-        rates = {f"{column}_s": values for column, values in found.rates.items()}
-        yield {**key, "cache": name, **seconds, **found.amounts, **rates}
-
-
-def _seconds(times: t.Any, start: float | None) -> t.Any:
-    zero = start if start is not None else next(iter(times[~np.isnan(times)].tolist()), 0.0)
-    return np.array([round(time - zero, 3) for time in times.tolist()])
+    :param columns: arrays of all samples.
+    """
+    zero = start if start is not None else next(iter(samples.times[~np.isnan(samples.times)].tolist()), 0.0)
+    columns = {"second": np.round(samples.times - zero, 3), **columns}
+    subject = "device" if isinstance(samples, Samples) else "cache"
+    return [{**key, subject: name, **{column: values[place] for column, values in columns.items()}} for name, place in samples.places.items()]
 
 
 #: Values that are in memory as objects of Python; what is more waits in a table of the database.
@@ -170,6 +161,10 @@ _MOST = 500_000
 _LONG = 100
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}\Z")
+
+
+#: The view of arrays, and its column with the number of a series.
+_SAMPLES, _NUMBER = "samples_of_series", "number_of_series"
 
 
 class Batch:
@@ -182,6 +177,8 @@ class Batch:
         self._values = 0
         self._waiting = False
         self._first = table.series[0].name if table.series else ""
+        #: Whether the series are arrays of numbers, which DuckDB reads as they are.
+        self._arrays = bool(table.series) and all(column.type == "DOUBLE" for column in table.series)
 
     def __bool__(self) -> bool:
         return bool(self._rows) or self._waiting
@@ -207,7 +204,7 @@ class Batch:
             self._wait()
             self.database.execute(f"COPY {self.table.name} TO {literal(str(path))} ({options})")
         else:
-            self._execute(f"COPY ({_select(self.table, self._enumerations())}) TO {literal(str(path))} ({options})")
+            self._execute(f"COPY ({self._select(self._enumerations())}) TO {literal(str(path))} ({options})")
 
     def _wait(self) -> None:
         if not self._waiting:
@@ -215,7 +212,7 @@ class Batch:
             self.database.execute(f"CREATE OR REPLACE TABLE {self.table.name} ({columns})")
         self._waiting = True
         if self._rows:
-            self._execute(f"INSERT INTO {self.table.name} {_select(self.table, {})}")
+            self._execute(f"INSERT INTO {self.table.name} {self._select({})}")
         self._rows = []
         self._values = 0
 
@@ -226,14 +223,29 @@ class Batch:
         values = {name: sorted({row[name] for row in self._rows if row[name] is not None}) for name in names}
         return {name: f"ENUM({', '.join(map(literal, found))})" for name, found in values.items() if found and all(map(_PLAIN.match, found))}
 
+    def _select(self, enumerations: t.Mapping[str, str]) -> str:
+        return _select_arrays(self.table, enumerations) if self._arrays else _select(self.table, enumerations)
+
     def _execute(self, statement: str) -> None:
-        # What is not a number in an array becomes null here, and NULL in the table.
-        self.database.execute(statement, [json.dumps(self._rows, default=_elements)])
+        if not self._arrays:
+            self.database.execute(statement, [json.dumps(self._rows)])
+            return
+        series = {column.name: np.concatenate([row[column.name] for row in self._rows]) for column in self.table.series}
+        lengths = [len(row[self._first]) for row in self._rows]
+        self.database.register(_SAMPLES, {_NUMBER: np.repeat(np.arange(len(lengths)), lengths), **series})
+        try:
+            keys = [{_NUMBER: number, **{column.name: row[column.name] for column in self.table.key}} for number, row in enumerate(self._rows)]
+            self.database.execute(statement, [json.dumps(keys)])
+        finally:
+            self.database.unregister(_SAMPLES)
 
 
-def _elements(array: t.Any) -> list[t.Any]:
-    """What JSON has of an array of numpy; what is not a number in it becomes ``null``."""
-    return [None if isinstance(one, float) and math.isnan(one) else one for one in array.tolist()]
+def _select_arrays(table: Table, enumerations: t.Mapping[str, str]) -> str:
+    """The same where the series are arrays. What is not a number in them becomes NULL."""
+    keys = _select(Table("", "", (Column(_NUMBER, "BIGINT", ""), *table.key)), enumerations)
+    series = [f"nullif(s.{column.name}, 'NaN'::DOUBLE) AS {column.name}" for column in table.series]
+    names = [f"k.{column.name}" for column in table.key]
+    return f"SELECT {', '.join([*names, *series])} FROM {_SAMPLES} s JOIN ({keys}) k USING ({_NUMBER})"
 
 
 def _select(table: Table, enumerations: t.Mapping[str, str]) -> str:
@@ -392,7 +404,9 @@ def _rows_of(cell: StoredCell, campaign: str, stacks: Stacks) -> dict[str, t.Ite
     record = cell.record
     key = {"campaign": campaign, "host": record.host, "variant": record.key.variant, "cell": record.key.cell, "repeat": record.key.repeat}
     series, without = cell.series()
-    sampled, notes = _sampled(cell, key)
+    # What is divided by nothing is not known.
+    with np.errstate(all="ignore"):
+        sampled, notes = _sampled(cell, key)
     without += notes
     rows: dict[str, t.Iterable[dict[str, t.Any]]] = {
         # Lists: what cannot be computed is to be found out before anything of the measurement is in a table.
@@ -412,26 +426,28 @@ def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> tuple[dict[str, list[di
     record, first = cell.record, cell.measurements[0]
     if record.path is None or not record.meta:
         return {}, []
-    layers = objects(mapping(cell.stack.get("before")).get("layers"))
-    devices, found = _read(cell, _DEVICE_SERIES, "device", _DEVICE_COLUMNS), _read(cell, _CACHE_SERIES, "cache", CACHE_COLUMNS)
-    without_uncounted(devices, layers, record.meta.get("kernel"))
-    stacked = caches_of(layers)
-    caches = {name: cache_series(samples, stacked.get(name, (None, {}))[1]) for name, samples in found.items()}
-    rows = {
-        "device_intervals": list(interval_rows(key, devices, first.io_start)),
-        "cache_intervals": list(cache_interval_rows(key, caches, first.io_start)),
-    }
-    if first.io_start is None or first.io_end is None or not (devices or caches):
+    layers, rows = objects(mapping(cell.stack.get("before")).get("layers")), {}
+    devices = _read(cell, _DEVICE_SERIES, "device", DEVICE_COLUMNS)
+    if devices is not None:
+        without_uncounted(devices, layers, record.meta.get("kernel"))
+        rows["device_intervals"] = interval_rows(key, devices, dict(zip(DEVICE_COLUMNS, devices.values)), first.io_start)
+    stacked, caches, read = caches_of(layers), None, _read(cell, _CACHE_SERIES, "cache", CACHE_COLUMNS)
+    if read is not None:
+        caches = cache_samples(read, stacked)
+        values = (caches.times - caches.began, *caches.amounts, *caches.rates)
+        rows["cache_intervals"] = interval_rows(key, caches, dict(zip(_CACHE_INTERVALS, values)), first.io_start)
+    if first.io_start is None or first.io_end is None or (devices is None and caches is None):
         return rows, []
     window = (first.io_start, first.io_end)
     rows["flows"] = [{**key, **row} for row in device_flows(layers, devices, window)]
     rows["cache_flows"] = [{**key, **row} for row in cache_flows(layers, stacked, caches, window)]
-    return rows, notes_of(caches, window)
+    return rows, [] if caches is None else notes_of(caches, window)
 
 
-def _read(cell: StoredCell, name: str, subject: str, columns: t.Iterable[str]) -> dict[str, Sampled]:
-    content = unpacked(f"{cell.record.path}/{name}") if name in cell.files else ""
-    return read_series(content, subject, columns, number(cell.record.meta.get("started")))
+def _read(cell: StoredCell, name: str, subject: str, columns: t.Sequence[str]) -> Samples | None:
+    if name not in cell.files:
+        return None
+    return read_samples(unpacked(f"{cell.record.path}/{name}"), subject, columns, number(cell.record.meta.get("started")))
 
 
 def _histogram_rows(key: dict[str, t.Any], histograms: Histograms) -> t.Iterator[dict[str, t.Any]]:

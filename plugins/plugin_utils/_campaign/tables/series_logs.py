@@ -27,26 +27,23 @@ _ROWS = 5_000
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """The samples of one device or cache, with not-a-number for what is not known.
+class Samples:
+    """The samples of several devices or caches, all of one behind all of another. Arrays, with not-a-number for what is not known.
 
+    :param places: which samples are those of a name, in the order of the names.
     :param times: s since 1970.
     :param began: when the interval before each sample began: at the sample before it, of whatever name.
-    :param values: of each column of the log that was asked for and is there.
+    :param values: a row for each column that was asked for.
     """
 
+    places: dict[str, slice]
     times: t.Any
     began: t.Any
-    values: dict[str, t.Any]
-
-    def columns(self, names: t.Iterable[str]) -> dict[str, t.Any]:
-        """The values of these columns; one that the log does not have is not known."""
-        unknown = np.full(len(self.times), np.nan)
-        return {name: self.values.get(name, unknown) for name in names}
+    values: t.Any
 
 
-def read_series(content: str, subject: str, columns: t.Iterable[str], started: float | None = None) -> dict[str, Sampled]:
-    """Some columns of a log by name of the device or cache, in the order of the names. Nothing of a log with another header.
+def read_samples(content: str, subject: str, columns: t.Sequence[str], started: float | None = None) -> Samples | None:
+    """Some columns of a log; ``None`` if it has no samples or another header.
 
     :param subject: what the second column is called.
     :param started: when the first interval began, if that is known.
@@ -54,47 +51,52 @@ def read_series(content: str, subject: str, columns: t.Iterable[str], started: f
     """
     header = content.partition("\n")[0].split(",", _MOST_COLUMNS)
     if header[:2] != ["epoch_s", subject] or len(header) > _MOST_COLUMNS:
-        return {}
-    # By name: later versions may have columns in between, and earlier ones fewer.
-    places = {name: header.index(name) for name in columns if name in header}
-    parts: dict[str, list[t.Any]] = {}
-    for rows in _parts(content, len(header)):
-        for name, values in _by_name(rows, len(header), (0, *places.values())):
-            parts.setdefault(name, []).append(values)
-        if len(parts) > _MOST_NAMES:
+        return None
+    # Without the names. By name: later versions may have columns in between, and earlier ones fewer.
+    del header[1]
+    numbers: dict[str, int] = {}
+    parts, of = [], []
+    for words in _parts(content, len(header) + 1):
+        of += [numbers.setdefault(name, len(numbers)) for name in words[1 :: len(header) + 1]]
+        if len(numbers) > _MOST_NAMES:
             raise ResultsError(f"a log of samples has more than {_MOST_NAMES} names")
-    found = {name: some[0] if len(some) == 1 else np.concatenate(some, axis=1) for name, some in sorted(parts.items())}
-    moments = np.unique(np.concatenate([values[0] for values in found.values()])) if found else np.array([math.nan])
+        del words[1 :: len(header) + 1]
+        parts.append(_chosen(words, header, columns))
+    if not parts:
+        return None
+    rows = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    names = sorted(numbers)
+    ranks = np.empty(len(names), dtype=np.int64)
+    ranks[[numbers[name] for name in names]] = range(len(names))
+    ranked = ranks[of]
+    rows = rows[:, np.argsort(ranked, kind="stable")]
+    ends = np.cumsum(np.bincount(ranked)).tolist()
+    places = {text(name) or "": slice(start, end) for name, start, end in zip(names, [0, *ends], ends)}
+    moments = np.unique(rows[0])
     first = moments[0] if started is None or not started < moments[0] else started
-    before = np.concatenate(([first], moments))
-    return {text(name) or "": Sampled(values[0], before[np.searchsorted(moments, values[0])], dict(zip(places, values[1:]))) for name, values in found.items()}
+    return Samples(places, rows[0], np.concatenate(([first], moments))[np.searchsorted(moments, rows[0])], rows[1:])
 
 
 def _parts(content: str, width: int) -> t.Iterator[list[str]]:
-    """Lines of the right width, some at a time: as numbers they take many times the memory of the text."""
+    """The words of lines of the right width, some at a time: as numbers they take many times the memory of the text."""
     lines = itertools.islice(io.StringIO(content), 1, None)
     while some := list(itertools.islice(lines, _ROWS)):
         rows = [line.rstrip("\r\n") for line in some if line.count(",") == width - 1]
         if rows:
-            yield rows
+            yield ",".join(rows).split(",")
 
 
-def _by_name(rows: t.Sequence[str], width: int, places: t.Sequence[int]) -> t.Iterator[tuple[str, t.Any]]:
-    """Some columns of each device, one below the other; what is negative, too large or no number is not-a-number."""
-    times, names, others = zip(*(row.split(",", 2) for row in rows))
-    words = ",".join(map("%s,%s".__mod__, zip(times, others))).split(",")
+def _chosen(words: t.Sequence[str], header: t.Sequence[str], columns: t.Sequence[str]) -> t.Any:
+    """The times and some columns, one row for each; what is negative, too large or no number is not-a-number, and so is a column that is not there."""
     try:
         found = np.array([float(word or "nan") for word in words])
     except ValueError:
         found = np.array([_number(word) for word in words])
     found[~((found >= 0) & (found <= LARGEST))] = np.nan
-    # Without the column of names.
-    columns = found.reshape(len(rows), width - 1).T[[max(place - 1, 0) for place in places]]
-    rows_of: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        rows_of.setdefault(name, []).append(place)
-    for name, chosen in rows_of.items():
-        yield name, columns[:, chosen]
+    found = found.reshape(-1, len(header)).T
+    if [*header[1:]] == [*columns]:
+        return found
+    return np.array([found[0], *(found[header.index(name)] if name in header else np.full(len(found[0]), np.nan) for name in columns)])
 
 
 def _number(word: str) -> float:

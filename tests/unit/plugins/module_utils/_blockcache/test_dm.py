@@ -79,6 +79,14 @@ def test_captured_status_output_is_parsed(shared_samples):
     assert found["dmsetup-status.plain.txt"] == []
 
 
+def test_counters_of_a_series():
+    """Sources: cache_status of dm-cache-target.c, Documentation/admin-guide/device-mapper/writecache.rst."""
+    lines = (f"c: {_SMQ}", "w: 0 8 writecache 0 51000 45880 0 1566 34 5120 7 9 11 5093 0 0 0", "old: 0 8 writecache 0 51000 45880 0")
+    found = {name: status.series for name, status in parse_status("\n".join(lines)).items()}
+    assert found["w"] == {"read_hits": 34, "read_misses": 1532, "write_hits": 16, "write_misses": 5093, "bypassed_writes": 11}
+    assert found["c"] == {"promotions": 1606} and found["old"] == {}
+
+
 TABLE = """\
 vg-data: 0 1048576 cache 253:2 253:1 253:3 128 2 metadata2 writethrough smq 2 migration_threshold 2048
 vg-old: 0 1048576 cache 253:2 253:1 253:3 512 0 cleaner 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import types
 
 import pytest
 
@@ -50,6 +51,12 @@ def test_cache_state_in_type_independent_model(host):
     assert request_sizes.diagnose(state.histogram, state.block_size).uncacheable_requests == 30
     assert len(host.calls) == 2
     json.dumps(state.to_dict())
+
+
+@pytest.mark.parametrize(("counted", "written_back"), [({"cleanings": 1597}, 1597 * 4096), ({}, None)])
+def test_written_back_blocks_are_counted_in_bytes(counted, written_back):
+    cache = types.SimpleNamespace(statistics=counted, errors={}, table=types.SimpleNamespace(block_size=4096))
+    assert flashcache_facts.counters_of(cache).get("written_back_bytes") == written_back
 
 
 def test_writearound_does_not_count_write_hits(host):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import sampler
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import read_device_stats
 
 BEFORE = "   8      16 sdb 100 10 800 50 200 20 1600 100 0 1000 150 0 0 0 0 5 10\n   8 17 sdb1 1 0 8 1 0 0 0 0 0 1 1\n"
 AFTER = "   8      16 sdb 300 30 4800 450 700 120 9600 1600 3 3000 2150 0 0 0 0 15 60\n"
@@ -29,12 +30,40 @@ def test_rates_match_iostat():
 
 def test_unchanged_counters_give_zero_rates():
     found = sampler.rates(counters(BEFORE), counters(BEFORE), 1.0)
-    assert (found.reads, found.read_await, found.util) == (0, 0, 0)
+    assert (found.reads, found.read_await, found.write_await, found.util) == (0, None, None, 0)
+    assert (found.flushes, found.flush_await) == (0, None), "none was sent, which is known"
+    assert found.row == "0.00,0.00,0.00,0.00,0.00,0.00,,,0.00,,0.00,0.00,0"
+    assert sampler.figures([found])["latency_ms"] is None
 
 
 def test_old_kernel_without_flush_counters():
     short = "8 16 sdb 1 0 8 1 0 0 0 0 0 1 1"
-    assert sampler.rates(counters(short), counters(short), 1.0).flushes == 0
+    found = sampler.rates(counters(short), counters(short), 1.0)
+    assert (found.flushes, found.flush_await) == (None, None) and found.row.split(",")[8:10] == ["", ""]
+
+
+@pytest.mark.parametrize("has_requests", [True, False])
+def test_flushes_of_a_device_without_requests_are_not_known(tmp_path, has_requests):
+    """A partition, MD, bcache and most of device-mapper print a 0, whatever passes them."""
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/diskstats").write_text(BEFORE)
+    if has_requests:
+        (tmp_path / "sys/class/block/sdb/mq").mkdir(parents=True)
+    one = sampler.Sampler([sampler.Watched(("sdb",), ("sdb",), tmp_path)], 60, lambda figures: None, None, tmp_path)
+    one.begin()
+    time.sleep(0.25)
+    (tmp_path / "proc/diskstats").write_text(AFTER)
+    one.end()
+    [row] = csv.DictReader((tmp_path / "device_series.log").read_text().splitlines())
+    assert float(row["r_s"]) > 0 and (row["f_s"] != "", row["f_await_ms"]) == (has_requests, "5.00" if has_requests else "")
+
+
+def test_stored_counters_have_no_flushes_that_were_not_counted(tmp_path):
+    for name, folder in (("sdb", "mq"), ("dm-0", "dm")):
+        (tmp_path / "sys/class/block" / name / folder).mkdir(parents=True)
+        (tmp_path / "sys/class/block" / name / "stat").write_text(" ".join(map(str, range(17))))
+    found = read_device_stats(["sdb", "dm-0", "sdz"], tmp_path)
+    assert found["sdb"]["flush_ios"] == 15 and found["sdb"].keys() - found["dm-0"].keys() == {"flush_ios", "flush_ticks"} and len(found) == 2
 
 
 def test_counter_wraparound_is_handled_and_decreasing_counters_are_ignored():
@@ -78,7 +107,7 @@ def test_sampler_writes_series_and_reports_figures(tmp_path):
     stats.write_text(BEFORE)
     reported = []
     watched = sampler.Watched(("sdb",), ("sdb", "sdz"), tmp_path)
-    one = sampler.Sampler([watched], 0.05, reported.append, lambda names: ["bcache0,10,20,1,2,3,4,,"] if "sdb" in names else [], tmp_path)
+    one = sampler.Sampler([watched], 0.05, reported.append, lambda names: ["bcache0,10,20,1,2,3,4,,,1000,7,"] if "sdb" in names else [], tmp_path)
     one.begin()
     stats.write_text(AFTER)
     ends = time.monotonic() + 30
@@ -90,9 +119,9 @@ def test_sampler_writes_series_and_reports_figures(tmp_path):
     assert sum(float(row["r_s"]) > 0 for row in rows) == 1, "what happened is counted once"
     assert any(figures["iops"] for figures in reported)
     caches = list(csv.DictReader((tmp_path / "cache_series.log").read_text().splitlines()))
-    assert [(row["cache"], row["dirty_bytes"], row["bypassed_reads"]) for row in caches] in ([("bcache0", "10", "")], [("bcache0", "10", "")] * 2), (
-        "at the beginning, and at the end if that is later"
-    )
+    columns = ("cache", "dirty_bytes", "bypassed_reads", "size_bytes", "promotions", "written_back_bytes")
+    row = ("bcache0", "10", "", "1000", "7", "")
+    assert [tuple(map(row.get, columns)) for row in caches] in ([row], [row] * 2), "at the beginning, and at the end if that is later"
 
 
 def test_sampler_without_counters_writes_only_a_header(tmp_path):

@@ -109,9 +109,10 @@ def test_cache_samples(rig):
     samples = CacheSamples(rig.devices, rig.runner, rig.root)
     (cache,) = samples.read(["dm-0", "sdb"])
     assert (cache.name, cache.dirty, cache.used) == ("dm-0", 7 * 65536, 40 * 65536)
-    assert cache.row == "dm-0,458752,2621440,10,20,30,40,,"
+    assert cache.row == f"dm-0,458752,2621440,10,20,30,40,,,{1600 * 65536},5,"
     (writecache,) = samples.read(["dm-9"])
     assert (writecache.dirty, writecache.used) == (100 * 4096, 100 * 4096), "its table knows how large a block is"
+    assert writecache.row == "dm-9,409600,409600,,,,,,,4096000,,", "an older kernel counts no hits"
     assert samples.dirty(["dm-0", "dm-9"]) == 458752 + 409600 and samples.dirty(["sdb"]) == 0
 
 

@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
 
 #: What a device carries because a cache, a volume or a mirror of one is built on it.
-_OF_CACHES = frozenset({"EnhanceIO"}).union(*(examination.NORMAL_BELOW[kind] for kind in ("lvm", "md", "bcache", "dm", "flashcache")))
+_OF_CACHES = frozenset({"EnhanceIO"}).union(*(names for kind, names in examination.NORMAL_BELOW.items() if kind not in ("crypt", "multipath", "partition")))
 
 
 def discards(job: Job) -> bool:

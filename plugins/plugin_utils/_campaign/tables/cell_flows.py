@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import hit_ratio, state_of_cache
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Samples
@@ -291,5 +292,5 @@ def notes_of(samples: CacheSamples, window: Window) -> list[str]:
             notes.append(f"The counters of the cache {name} began again while it was measured: nothing is concluded from what they counted across that.")
         times = times[np.isfinite(times)]
         if len(times) and times[-1] < window[1] - _REACH:
-            notes.append(f"The cache {name} could not be read any more from second {max(times[-1] - window[0], 0):.0f} of the measurement on.")
+            notes.append(f"The cache {name} could not be read any more from second {figure(max(times[-1] - window[0], 0))} of the measurement on.")
     return notes

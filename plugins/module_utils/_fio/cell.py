@@ -247,6 +247,7 @@ def describe_cell(
         "finished": finished,
         "elapsed": round(finished - started, 3),
         "asked_runtime": max((section.asked_runtime or 0 for section in cell.job.sections), default=0) or None,
+        "ramp": max((section.ramp for section in cell.job.sections), default=0),
         "summary": None,
         "job_sha256": None,
         "workload_sha256": cell.job.workload_sha256,

@@ -279,7 +279,9 @@ def _load(r: Repeat) -> Figures:
     jobs, needed = _jobs(r.one), {READS, WRITES, *([FLUSHES] if r.one.synced else [])}
     is_latent = r.in_flight <= 1.1 and jobs == 1 and r.top.kind != FLUSHES and all(one.rotational is False for one in r.top.devices)
     is_known = all({part.kind for part in r.parts if one in part.devices} >= needed for one in media_of(r.flows))
-    return {"depth": figure(jobs or r.in_flight), "time": latency(r.time * 1e6)} if is_latent or (is_known and not r.top_is()) else None
+    # The time of one of those that are named: where fio waits for each sync, its own latencies are those of a queue that is not in flight.
+    depth = jobs or r.in_flight
+    return {"depth": figure(depth), "time": latency(depth / (r.one.iops or 1.0) * 1e9)} if is_latent or (is_known and not r.top_is()) else None
 
 
 LIMITS: tuple[Rule, ...] = (

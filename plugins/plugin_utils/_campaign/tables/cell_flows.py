@@ -63,9 +63,9 @@ def without_uncounted(samples: Samples, layers: t.Sequence[t.Mapping[str, t.Any]
             samples.values[flushes, place] = values
 
 
-def device_flows(layers: t.Sequence[t.Mapping[str, t.Any]], samples: Samples | None, window: Window) -> t.Iterator[Row]:
-    """A row of ``flows`` for each device of a stack; without figures for one that has no samples."""
-    rates = _rates_of(samples, window) if samples is not None else {}
+def device_flows(layers: t.Sequence[t.Mapping[str, t.Any]], samples: Samples | None, window: Window, around: Window) -> t.Iterator[Row]:
+    """A row of ``flows`` for each device of a stack; without figures for one that has no samples. :param around: of :func:`_undiluted`."""
+    rates = _rates_of(samples, window, around) if samples is not None else {}
     for level, layer in enumerate(layers):
         device = optional_text(layer.get("name")) or ""
         row: Row = {"level": level, "device": device, "kind": optional_text(layer.get("kind")), "model": optional_text(layer.get("model"))}
@@ -74,13 +74,17 @@ def device_flows(layers: t.Sequence[t.Mapping[str, t.Any]], samples: Samples | N
         yield row
 
 
-def _rates_of(samples: Samples, window: Window) -> dict[str, Row]:
+def _rates_of(samples: Samples, window: Window, around: Window) -> dict[str, Row]:
     """The figures of each device that has samples."""
     counts = samples.values[_COUNTS]
     waited = counts * samples.values[_WAITS]
     # Of I/Os that there were none of, none waited.
     waited[counts == 0] = 0
-    means = _means(np.concatenate((samples.values, waited)), _parts(samples.began, samples.times, window), window, samples.places)
+    values = np.concatenate((samples.values, waited)) * _undiluted(samples.began, samples.times, window, around)
+    # What is read at one moment is no rate.
+    values[_PLACES["in_flight"]] = samples.values[_PLACES["in_flight"]]
+    means = _means(values, _parts(samples.began, samples.times, window), window, samples.places)
+    means[_PLACES["util_pct"]] = np.minimum(means[_PLACES["util_pct"]], 100.0)
     rates = means[_OF_RATES]
     rates[3:5] *= KIB
     computed = [means[len(DEVICE_COLUMNS) :] / means[_COUNTS], rates[3:5].sum(axis=0, keepdims=True) / rates[:2].sum(axis=0, keepdims=True)]
@@ -97,6 +101,20 @@ def _parts(began: t.Any, ended: t.Any, window: Window) -> t.Any:
     """Seconds of each interval that are in a window."""
     parts = np.minimum(ended, window[1]) - np.maximum(began, window[0])
     return np.where(parts > 0, parts, 0.0)
+
+
+def _undiluted(began: t.Any, ended: t.Any, window: Window, around: Window) -> t.Any:
+    """By what the rates of each interval are to be multiplied, so that they are those of its part in a window.
+
+    fio needs a second to start, and some time to end, in which nothing is done: what an interval counted there belongs to the window.
+
+    :param around: when fio was started and had ended; what began before or ended after that is taken as evenly spread, and so is what began before a
+        window that begins with it, after a ramp.
+    """
+    inside = _parts(began, ended, window)
+    has_begun = (began >= window[0]) | ((around[0] < window[0]) & (began >= around[0] - _STARTS))
+    is_edge = (inside > 0) & (inside < ended - began) & has_begun & (ended <= around[1] + _STARTS)
+    return np.where(is_edge, (ended - began) / np.where(inside > 0, inside, 1.0), 1.0)
 
 
 def _means(rows: t.Any, parts: t.Any, window: Window, places: t.Mapping[str, slice]) -> t.Any:
@@ -129,6 +147,9 @@ _WRAP, _MOST_GROWTH = 2.0**32, 2.0**28
 
 #: Seconds between two steps of the counters of bcache (HZ * 300 / 22 in drivers/md/bcache/stats.c), and of a measurement that has enough of them.
 _STEP, _LEAST_STEPPED = 300 / 22, 30.0
+
+#: Seconds that a host may need until the first sample, and after the end until the last.
+_STARTS = 1.0
 
 #: A sample stands for a moment that is no further away, in seconds: 1.5 times the interval of the sampler.
 _REACH = 7.5
@@ -193,11 +214,15 @@ def caches_of(layers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, tuple[int,
 
 
 def cache_flows(
-    layers: t.Sequence[t.Mapping[str, t.Any]], caches: t.Mapping[str, tuple[int, t.Mapping[str, t.Any]]], samples: CacheSamples | None, window: Window
+    layers: t.Sequence[t.Mapping[str, t.Any]],
+    caches: t.Mapping[str, tuple[int, t.Mapping[str, t.Any]]],
+    samples: CacheSamples | None,
+    window: Window,
+    around: Window,
 ) -> t.Iterator[Row]:
-    """A row of ``cache_flows`` for each cache of a stack and each that was sampled."""
+    """A row of ``cache_flows`` for each cache of a stack and each that was sampled. :param around: of :func:`_undiluted`."""
     levels = {layer.get("name"): level for level, layer in enumerate(layers)}
-    rates = _cache_rates(samples, window) if samples is not None else {}
+    rates = _cache_rates(samples, window, around) if samples is not None else {}
     for name in dict.fromkeys((*caches, *rates)):
         level, cache = caches.get(name, (levels.get(name), {}))
         fast = cache.get("cache_device_names")
@@ -213,12 +238,13 @@ def cache_flows(
         yield row
 
 
-def _cache_rates(samples: CacheSamples, window: Window) -> dict[str, list[Row]]:
+def _cache_rates(samples: CacheSamples, window: Window, around: Window) -> dict[str, list[Row]]:
     """The rates of each cache over the whole time and over its halves."""
     middle = (window[0] + window[1]) / 2
+    rates = samples.rates * _undiluted(samples.began, samples.times, window, around)
     found: dict[str, list[Row]] = {}
     for part in (window, (window[0], middle), (middle, window[1])):
-        means = _means(samples.rates, _parts(samples.began, samples.times, part), part, samples.places)
+        means = _means(rates, _parts(samples.began, samples.times, part), part, samples.places)
         for name, row in _rows(tuple(_COUNTERS.values()), means, samples.places).items():
             found.setdefault(name, []).append(row)
     return found

@@ -439,8 +439,11 @@ def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> tuple[dict[str, list[di
     if first.io_start is None or first.io_end is None or (devices is None and caches is None):
         return rows, []
     window = (first.io_start, first.io_end)
-    rows["flows"] = [{**key, **row} for row in device_flows(layers, devices, window)]
-    rows["cache_flows"] = [{**key, **row} for row in cache_flows(layers, stacked, caches, window)]
+    # A ramp does I/O before the measurement; earlier versions did not record it.
+    began = first.started if first.started is not None and record.meta.get("ramp") == 0 else first.io_start
+    around = (began, first.io_end if first.finished is None else first.finished)
+    rows["flows"] = [{**key, **row} for row in device_flows(layers, devices, window, around)]
+    rows["cache_flows"] = [{**key, **row} for row in cache_flows(layers, stacked, caches, window, around)]
     return rows, [] if caches is None else notes_of(caches, window)
 
 

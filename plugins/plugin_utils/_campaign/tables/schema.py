@@ -181,7 +181,7 @@ FLOWS = Table(
         ("model", "VARCHAR", ""),
         ("rotational", "BOOLEAN", ""),
         ("reads", "DOUBLE", "per second"),
-        ("writes", "DOUBLE", "per second"),
+        ("writes", "DOUBLE", "per second, with the flushes that came without data"),
         ("flushes", "DOUBLE", "per second, sent to it by the kernel; NULL where the kernel counts none"),
         ("read_bytes", "DOUBLE", "bytes per second"),
         ("write_bytes", "DOUBLE", "bytes per second"),

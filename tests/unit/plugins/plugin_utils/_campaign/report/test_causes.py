@@ -186,6 +186,14 @@ def test_a_queue_with_a_sync_after_each_write_is_no_depth():
     assert limits(answered((measured, known)))["bare"].name == "flushes"
 
 
+def test_the_time_of_an_io_is_that_of_those_that_are_named():
+    """clat of a queue of libaio that waits for each sync is of 16 I/Os, of which one is in flight: the demo had 34 ms at 571 IOPS."""
+    flows = CellFlows((disk(writes=(200, 0.1), flushes=(150, 0.5)),), ())
+    deep = {"iodepth": 16, "behaviour_class": "libaio_sync_blocking", "lat_mean_ns": 26.2e6}
+    limit = limits(answered(planted("bare", *[(571, flows)] * 4, **deep)))["bare"]
+    assert limit == ("load", "1 in flight, 1.75 ms each")
+
+
 # --- reasons
 
 

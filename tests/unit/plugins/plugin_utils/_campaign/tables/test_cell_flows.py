@@ -45,14 +45,15 @@ def device_line(second, device="sda", **values):
     return ",".join([f"{START + second:.3f}", device, *(str(given[name]) for name in defaults)])
 
 
-def flows(lines, window=(0, 10), layers=None, started=-10.0, kernel="6.1.0", header=sampler.COLUMNS):
-    """By device, from lines of a device_series.log; seconds are those after ``io_start``."""
+def flows(lines, window=(0, 10), layers=None, started=-10.0, kernel="6.1.0", header=sampler.COLUMNS, around=None):
+    """By device, from lines of a device_series.log; seconds are those after ``io_start``. :param around: when fio was started and had ended."""
     layers = [layer("sda")] if layers is None else layers
     samples = read_samples("\n".join([header, *lines]) + "\n", "device", cell_flows.DEVICE_COLUMNS, None if started is None else START + started)
     if samples is not None:
         cell_flows.without_uncounted(samples, layers, kernel)
     with np.errstate(all="ignore"):
-        return {row["device"]: row for row in cell_flows.device_flows(layers, samples, (START + window[0], START + window[1]))}
+        spans = ((START + begin, START + end) for begin, end in (window, around or window))
+        return {row["device"]: row for row in cell_flows.device_flows(layers, samples, *spans)}
 
 
 def caches(rows, kind="lvm_cache", window=(0, 40), header=sampler.CACHE_COLUMNS, layers=None, name="dm-0", **values):
@@ -64,7 +65,7 @@ def caches(rows, kind="lvm_cache", window=(0, 40), header=sampler.CACHE_COLUMNS,
     stacked = cell_flows.caches_of(layers)
     with np.errstate(all="ignore"):
         found = None if samples is None else cell_flows.cache_samples(samples, stacked)
-        rows = {row["device"]: row for row in cell_flows.cache_flows(layers, stacked, found, window)}
+        rows = {row["device"]: row for row in cell_flows.cache_flows(layers, stacked, found, window, window)}
         return rows, [] if found is None else cell_flows.notes_of(found, window)
 
 
@@ -106,6 +107,22 @@ def test_means_are_of_the_window_and_not_of_the_ramp():
     # Each wait counts as often as there were I/Os that waited.
     assert row["write_wait"] == pytest.approx((300 * 5 + 100 * 1 + 100 * 2) / 500) and row["flush_wait"] == pytest.approx((50 * 3 + 40 * 6) / 90)
     assert row["request_bytes"] == pytest.approx((300 * 8 + 100 * 4 + 100 * 2) / 500 * 1024)
+
+
+def test_the_start_of_fio_does_not_dilute_a_short_measurement():
+    # 0.84 s of start and 0.02 s of end beside two seconds: 400 writes and 200 flushes of them, as the demo measures.
+    line = device_line(2.02, w_s=400 / 2.86, f_s=200 / 2.86, f_await_ms=5, util_pct=60, aqu_sz=1, in_flight=1)
+    [row] = flows([line], window=(0, 2), started=-0.84, around=(-0.8, 2.0)).values()
+    assert (row["writes"], row["flushes"], row["flush_wait"], row["in_flight"]) == (pytest.approx(200, 0.01), pytest.approx(100, 0.01), 5, 1)
+    assert row["use"] == pytest.approx(85.8, 0.01)
+    # A device cannot be busier than all of the time.
+    assert next(iter(flows([device_line(2.02, util_pct=100)], window=(0, 2), started=-0.84, around=(-0.8, 2.0)).values()))["use"] == 100
+
+
+@pytest.mark.parametrize(("started", "around"), [(-0.84, (0, 2)), (-5, (-0.8, 2)), (-0.84, (-0.8, -0.5))], ids=["ramp", "before", "after"])
+def test_an_interval_in_which_others_may_have_done_io_is_spread(started, around):
+    [row] = flows([device_line(2.02, w_s=100)], window=(0, 2), started=started, around=around).values()
+    assert row["writes"] == 100
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import types
 import typing as t
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack im
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+
+#: No drive of which the write cache will be another one.
+NO_DRIVES: t.Mapping[str, str] = types.MappingProxyType({})
 
 
 class VolatileBelow:
@@ -30,7 +34,7 @@ class VolatileBelow:
         self.root = root
         self._stack: Stack | None = None
 
-    def __call__(self, path: str, drives: t.Mapping[str, str] = {}) -> list[str]:
+    def __call__(self, path: str, drives: t.Mapping[str, str] = NO_DRIVES) -> list[str]:
         """Each as a clause, for example ``/dev/sda has its volatile write cache on``; none for a path that is not there.
 
         :param drives: what is planned for them, as :meth:`Stack.with_drives` takes it.

@@ -33,10 +33,10 @@ ORDER_FILE = "order.json"
 KINDS = ("cells", "search", "rounds")
 
 _STEP_KEYS = frozenset({"number", "kind", "barrier", "offset", "pause", "cells", "cell", "search", "rounds", "done"})
-_CELL_KEYS = frozenset({"name", "repeat", "target", "targets", "job", "done_as", "measures_garbage_collection", "decides", "warm", "drain"})
+_CELL_KEYS = frozenset({"name", "repeat", "target", "targets", "job", "done_as", "measures_garbage_collection", "decides", "warm", "drain", "expected"})
 _TARGET_KEYS = frozenset({"device", "file", "directory", "allow_data_loss", "identity", "size"})
 #: Keys of a cell or a step that are about progress or the report, and not about what is measured.
-_NOT_MEASURED = frozenset({"done_as", "done", "decides"})
+_NOT_MEASURED = frozenset({"done_as", "done", "decides", "expected"})
 #: What a cell takes beside its job, in seconds.
 _BESIDE = 1.0
 
@@ -51,6 +51,7 @@ class RequestedCell:
     :param decides: the metrics by which it answers the question of its suite, for the report; ``None`` where not given.
     :param warm: the state that it needs its caches in, one of :data:`warming.WARM`.
     :param drain: seconds that caches may take before it to write back what is dirty; 0: it is measured as it comes.
+    :param expected: seconds that it will take, if less than its job may take.
     """
 
     cell: Cell
@@ -60,6 +61,13 @@ class RequestedCell:
     decides: tuple[str, ...] | None = None
     warm: str = NONE
     drain: float = DRAIN
+    expected: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """What is known of how long it takes; a job without a limit counts as nothing."""
+        known = [value for value in (self.expected, self.cell.job.longest) if value is not None]
+        return min(known, default=0.0) + _BESIDE
 
     @property
     def may_decide(self) -> bool:
@@ -255,6 +263,12 @@ def edges(step: RunStep) -> list[RequestedCell]:
     return [round_of(step, step.rounds.most, requested) for requested in step.cells] if step.rounds is not None else []
 
 
+def _read_expected(value: t.Any, where: str) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf):
+        raise BadInput(f"{where}: expected must be a number of seconds from 0, not {abbreviated(value)}.")
+    return value
+
+
 def _read_requested(variant: str, row: t.Any, where: str) -> RequestedCell:
     if not isinstance(row, dict) or not row.get("name") or not isinstance(row.get("target"), dict):
         raise BadInput(f"{where}: a cell must be a dictionary with name, target and job.")
@@ -281,6 +295,7 @@ def _read_requested(variant: str, row: t.Any, where: str) -> RequestedCell:
         decides=None if decides is None else tuple(decides),
         warm=read_warm(row.get("warm"), f"{where}, cell {name[:60]}"),
         drain=read_drain(row.get("drain"), f"{where}, cell {name[:60]}"),
+        expected=_read_expected(row.get("expected"), f"{where}, cell {name[:60]}"),
     )
 
 
@@ -335,8 +350,8 @@ def _derived(step: RunStep, requested: RequestedCell, suffix: str, job: t.Any) -
 
 
 def seconds_of(step: RunStep) -> float:
-    """What a step takes: what is known of its jobs, and its fixed pause. A job without a limit counts as nothing."""
-    times = [(requested.cell.job.longest or 0.0) + _BESIDE for requested in step.cells]
+    """What a step takes: what is known of its cells, and its fixed pause."""
+    times = [requested.seconds for requested in step.cells]
     longest = sum(times) if step.rounds else max(times)
     count = most_likely(step.search) if step.search else (step.rounds.window + step.rounds.most) / 2 if step.rounds else 1
     pause = step.pause.seconds if step.pause and step.pause.kind == FIXED else 0.0

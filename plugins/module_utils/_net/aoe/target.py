@@ -34,7 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS, AoeTargetSpec, AoeTargetsSpec, read_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.vblade_files import FOLDER, VbladeFile, instance_of, read_files, render, unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import DURABLE, Stack, read_stack
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import volatile_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import NO_DRIVES, volatile_below
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -47,7 +47,7 @@ def swallowed_by(
     root: Path = Path("/"),
     protected: t.Sequence[str] = (),
     flushed: t.Sequence[str] = (),
-    drives: t.Mapping[str, str] = {},
+    drives: t.Mapping[str, str] = NO_DRIVES,
 ) -> dict[str, list[str]]:
     """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only on demand.
 
@@ -196,7 +196,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         super().__init__(runner, spec, root, clock=clock, sleep=sleep)
         self.swallowed = swallowed or (lambda specs, drives: swallowed_by(runner, specs, root, protected, flushed, drives))
 
-    def read(self, drives: t.Mapping[str, str] = {}) -> AoeTargetsState:
+    def read(self, drives: t.Mapping[str, str] = NO_DRIVES) -> AoeTargetsState:
         """One ``systemctl``, one ``ss`` where something runs, one ``udevadm``; and the stack, where a target may lose writes."""
         targets = self.spec.targets
         if not targets:

@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.layer import LinkLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, OTHER, SetMtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import RollbackTimer
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import NO_DRIVES
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -69,7 +70,7 @@ class StorageNetworkLayer(Layer[States, NetworkSpec]):
         self.links = LinkLayer(runner, spec.links, root, direction=spec.direction, peers=spec.peers)
         self._layers: dict[str, Layer[t.Any, t.Any]] = {self.links.name: self.links, **{part.layer.name: part.layer for part in spec.parts}}
 
-    def read(self, drives: t.Mapping[str, str] = {}) -> States:
+    def read(self, drives: t.Mapping[str, str] = NO_DRIVES) -> States:
         """The state of every layer, by its name.
 
         :param drives: what the write cache of a drive will be, by kernel name, once planned steps have been carried out.
@@ -158,7 +159,7 @@ class Transaction:
         self.root = root
         self.done: list[Step] = []
 
-    def predict(self, drives: t.Mapping[str, str] = {}) -> Report:
+    def predict(self, drives: t.Mapping[str, str] = NO_DRIVES) -> Report:
         """What a run would do. It waits for an earlier one that is not confirmed, since what that leaves behind is not known yet.
 
         :param drives: as of :meth:`StorageNetworkLayer.read`.

@@ -111,6 +111,7 @@ class Run:
             **({} if self.cell.decides is None else {"decides": list(self.cell.decides)}),
             **({} if self.cell.warm == warming.NONE else {"warm": self.cell.warm}),
             **({} if self.cell.drain is None else {"drain": self.cell.drain}),
+            **({} if self.estimate.seconds is None or self.estimate.seconds == self.estimate.longest else {"expected": round(self.estimate.seconds, 1)}),
         }
 
 

@@ -94,7 +94,7 @@ def _rates_of(samples: Samples, window: Window, around: Window) -> dict[str, Row
 def _rows(columns: t.Sequence[str], values: t.Any, places: t.Iterable[str]) -> dict[str, Row]:
     """Values by name and column; ``None`` for what is not known or no figure."""
     values[~(values <= LARGEST)] = np.nan
-    return {name: {column: None if one != one else one for column, one in zip(columns, some)} for name, some in zip(places, values.T.tolist())}
+    return {name: {column: None if math.isnan(one) else one for column, one in zip(columns, some)} for name, some in zip(places, values.T.tolist())}
 
 
 def _parts(began: t.Any, ended: t.Any, window: Window) -> t.Any:

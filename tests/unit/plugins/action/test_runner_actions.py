@@ -196,7 +196,7 @@ def test_temporary_connection_loss_does_not_end_the_wait(monkeypatch):
 
 
 def test_progress_is_printed_by_default_where_a_cell_begins_at_most_every_half_minute(monkeypatch):
-    looks = [status("measuring", step=step, cell=f"cell-{step}") for step in (0, 0, 1, 2, 3) for _ in range(8)]
+    looks = [status("measuring", step=step, cell=f"cell-{step}") for step in (0, 0, 1, 2, 3) for _time in range(8)]
     host = Host(monkeypatch, [*looks, status("finished")])
     assert host.run(interval=5.0)["state"] == "finished"
     assert host.printed == ["db1: 1/4 cell-0", "db1: 2/4 cell-1", "db1: 3/4 cell-2", "db1: 4/4 cell-3"]

@@ -33,6 +33,19 @@ def test_steps_and_segments():
     assert seconds_left(order) == pytest.approx([12.5 + 11 + 16, 11 + 16, 16]), "the second step waits for its offset"
 
 
+def test_a_fill_takes_what_is_expected_and_not_what_it_may_take():
+    fill = cell("fill", job={"rw": "write", "bs": "1m", "runtime": 3600})
+    assert seconds_left(read({"cells": [{**fill, "expected": 4.5}]})) == pytest.approx([5.5])
+    assert seconds_left(read({"cells": [fill]})) == pytest.approx([3601])
+    assert read({"cells": [fill]}).sha256 != "" and seconds_left(read({"cells": [cell(expected=99)]})) == pytest.approx([11])
+
+
+@pytest.mark.parametrize("value", [True, -1, "4", float("inf"), float("nan")])
+def test_an_expected_time_is_a_number_of_seconds(value):
+    with pytest.raises(BadInput, match="expected must be a number of seconds from 0"):
+        read({"cells": [cell(expected=value)]})
+
+
 def test_order_hash_is_independent_of_results():
     order = read({"cells": [cell("a")], "number": None, "pause": None})
     assert order.sha256 == read({"cells": [cell("a", done_as="5" * 64)]}).sha256

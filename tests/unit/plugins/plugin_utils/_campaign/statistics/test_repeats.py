@@ -25,9 +25,9 @@ def test_so_many_repeats_show_the_difference_in_four_of_five_campaigns(noise):
     count = repeats.repeats_for(noise)
 
     def side(middle):
-        return [middle * chance.gauss(1, noise) for _ in range(count)]
+        return [middle * chance.gauss(1, noise) for _repeat in range(count)]
 
-    found = sum(two_variants.compare(side(1.0), side(1 + repeats.DIFFERENCE)).verdict == "better" for _ in range(200))
+    found = sum(two_variants.compare(side(1.0), side(1 + repeats.DIFFERENCE)).verdict == "better" for _trial in range(200))
     assert 140 <= found <= 190
 
 

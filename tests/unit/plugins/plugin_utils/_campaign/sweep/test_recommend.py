@@ -129,6 +129,12 @@ def empty(host):
     return HostState(host, "", "", {}, {}, {"baseline": {}, "off": {"block_cache_caches": []}})
 
 
+def one_of(found):
+    """The only file, with its path."""
+    assert len(found) == 1
+    return next(iter(found.items()))
+
+
 def test_a_variant_that_changes_nothing_is_no_file_and_said():
     measured = repeats("baseline", *SLOW) + repeats("off", *FAST)
     assert notes(measured, empty("node1")) == ["There is no recommended file for node1: off changes nothing there."]
@@ -137,7 +143,8 @@ def test_a_variant_that_changes_nothing_is_no_file_and_said():
 
 def test_only_hosts_with_something_to_set_have_a_file():
     measured = [one for host in ("node1", "node2") for one in (*repeats("baseline", *SLOW, host=host), *repeats("off", *FAST, host=host))]
-    [(path, text)] = files(measured, state("node1", "/dev/md0"), empty("node2")).items()
+    found = files(measured, state("node1", "/dev/md0"), empty("node2"))
+    path, text = one_of(found)
     assert path.endswith("/host_vars/node1.yml") and "Use off: " in comments(text)
 
 
@@ -171,7 +178,7 @@ def test_a_host_on_which_the_variant_is_refused_does_not_get_the_devices_of_anot
         del other.variables["off"]
     found = files(measured, state("node1", "/dev/disk/by-id/a"), other)
 
-    [(path, text)] = found.items()
+    path, text = one_of(found)
     assert path.endswith("/host_vars/node1.yml")
     assert "There is no file for node2: off is refused there, or was not swept." in comments(text)
 

@@ -100,7 +100,10 @@ def test_means_are_of_the_window_and_not_of_the_ramp():
     lines.insert(1, device_line(-2, r_s=1000, r_await_ms=9))
     [row] = flows(lines).values()
     parts = (3, 5, 2)
-    mean = lambda *values: pytest.approx(sum(value * part for value, part in zip(values, parts)) / 10)  # noqa: E731
+
+    def mean(*values):
+        return pytest.approx(sum(value * part for value, part in zip(values, parts)) / 10)
+
     assert (row["level"], row["device"], row["kind"], row["reads"], row["read_wait"]) == (0, "sda", "disk", 0, None)
     assert (row["writes"], row["flushes"], row["write_bytes"]) == (mean(100, 20, 50), mean(0, 10, 20), mean(800 * 1024, 80 * 1024, 100 * 1024))
     assert (row["use"], row["queue"], row["in_flight"]) == (mean(40, 20, 60), mean(2, 1, 3), mean(1, 4, 2))

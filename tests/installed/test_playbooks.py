@@ -53,7 +53,7 @@ def test_parallel_hosts_are_aggregated_and_dry_run_writes_nothing(controller):
     dry = controller.play("benchmark", "here", "there", fio_benchmark_dry_run=True)
     assert dry.returncode == 0, dry.stdout
     assert "suite tiny" in dry.stdout
-    assert "writes at most" in dry.stdout or "writes what the target takes in timed cells (no write_rate is set)" in dry.stdout.replace("\n", " ")
+    assert re.search("writes (at most|what the target takes in timed cells)", " ".join(dry.stdout.split()))
     # A plan is text, not the list of its lines, and opening a campaign that is not opened changes nothing.
     assert '"suite' not in dry.stdout and not re.search(r"changed=[1-9]", dry.stdout)
     assert not controller.results.exists()

@@ -101,6 +101,7 @@ options:
             seconds (1800) until caches have written back dirty data. If some is left, it is measured, and C(not_deciding) is in its C(meta.json).
           - C(warm) is the state that the caches must have, C(none) (default), C(until_steady), for which the job runs in rounds before the cell until the hit
             ratio is steady, or C(empty), without which the cell is refused.
+          - C(expected) is the number of seconds that the cell will take, if that is less than its job may take. It is only displayed.
         type: list
         elements: dict
       cell:

@@ -150,15 +150,20 @@ def first_run():
     return longest
 
 
+def parsed(parser):
+    """The options of the command line, and the source of all that is drawn."""
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--prepared", action="store_true", help="the machine was prepared by an earlier run of the same version")
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    return options, random.Random(options.seed)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    parser.add_argument("--prepared", action="store_true", help="the machine was prepared by an earlier run of the same version")
     parser.add_argument("--seconds", type=float, help="what a run from scratch takes, as an earlier run has measured")
-    options = parser.parse_args()
-    chance = random.Random(options.seed)
-    print(f"seed {options.seed}", flush=True)
+    options, chance = parsed(parser)
     if not options.prepared:
         install()
         ground("prepare")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import random
 import shutil
 import subprocess
 import sys
@@ -150,12 +149,8 @@ def different(what, before, after):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--cases", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--cache", choices=CACHES, help="only with this one")
-    parser.add_argument("--prepared", action="store_true", help="the machine was prepared by an earlier run of the same version")
-    options = parser.parse_args()
-    chance = random.Random(options.seed)
-    print(f"seed {options.seed}", flush=True)
+    options, chance = site_kills.parsed(parser)
     install()
     if not options.prepared:
         site_kills.ground("prepare")

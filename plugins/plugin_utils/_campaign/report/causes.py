@@ -44,6 +44,9 @@ _FEWEST, _MOST = 3, 3
 #: Hosts of a class that are looked at: of a fleet, more would only take longer.
 _HOSTS = 20
 
+#: Part of what is written by which the dirty blocks of a cache that fills become more; and jobs that write nothing.
+_FILLS, _WRITES_NOTHING = 0.05, ("read", "randread", "trim", "randtrim")
+
 #: How many times the relative standard deviation a difference is, and how far apart all repeats are.
 _NOISE, _CLEAR = 5.0, 1.25
 
@@ -465,13 +468,15 @@ def reasons_of(pair: Pair) -> dict[str, str]:
 
 
 def burst_of(repeats: t.Sequence[Repeat], then: str) -> str:
-    """A sentence on a write-back cache that fills while it is measured; empty where none does. :param then: the rate once it is full."""
-    caches = [(one, (r.one.runtime_ms or 0) / 1000) for r in repeats for one in r.writeback]
-    rates = [(one.dirty_end - one.dirty_start) / seconds for one, seconds in caches if None not in (one.dirty_start, one.dirty_end) and seconds]
+    """A sentence on a write-back cache that fills while it is written to; empty where none does. :param then: the rate once it is full."""
+    caches = [(one, r, (r.one.runtime_ms or 0) / 1000) for r in repeats for one in r.writeback if r.one.rw not in _WRITES_NOTHING]
+    grown = [(one.dirty_end - one.dirty_start, r, seconds) for one, r, seconds in caches if None not in (one.dirty_start, one.dirty_end) and seconds]
+    # What is written back as fast as it comes is only a little more or less at one end.
+    rates = [growth / seconds if growth >= max(1e6, _FILLS * r.moved * seconds) else 0.0 for growth, r, seconds in grown]
     if not caches or (rates and sum(rate > 0 for rate in rates) * 2 <= len(rates)):
         return ""
-    room = median(full - (one.dirty_start or 0) for one, _seconds in caches if (full := _room(one)) is not None)
-    net, (cache, seconds), used = median(rates), caches[0], repeats[0].one.target_size
+    room = median(full - (one.dirty_start or 0) for one, _r, _seconds in caches if (full := _room(one)) is not None)
+    net, (cache, _r, seconds), used = median(rates), caches[0], repeats[0].one.target_size
     if room is None or not net or net < 0:
         return "This may be a burst: how long it lasts is not known, because the size of the cache or the rate at which it fills is not."
     lasts = max(room, 0.0) / net

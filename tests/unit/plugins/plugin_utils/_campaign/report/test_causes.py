@@ -401,9 +401,20 @@ def test_a_cache_that_fills_is_a_burst():
     assert "(1 GB) is full after 100 s if" not in lasting(type="bcache")
 
 
-@pytest.mark.parametrize("changes", [{"dirty": (20, 20)}, {"dirty": (25, 4)}, {"mode": "writethrough"}])
+# In an hour 13 GB are written, of which 100 MB are not written back at the end.
+@pytest.mark.parametrize(
+    "changes", [{"dirty": (20, 20)}, {"dirty": (25, 4)}, {"mode": "writethrough"}, {"dirty": (20, 20.5)}, {"dirty": (0, 100), "seconds": 3600}]
+)
 def test_what_does_not_fill_is_no_burst(changes):
     assert lasting(**changes) == ""
+
+
+@pytest.mark.parametrize("dirty", [None, (0, 20)])
+def test_reads_are_no_burst(dirty):
+    flows = CellFlows((disk(reads=(60, 6)), ssd(reads=(840, 0.4))), (cache(dirty=dirty, read_hits=840.0, read_misses=60.0),))
+    reads = {"rw": "randread", "direction": "read", "fdatasync": 0}
+    old = planted("bare", *four(150, disk(reads=(150, 6)), spread=0), **reads)
+    assert answered(old, planted("other", *[(iops, flows) for iops in (900, 905, 910, 915)], started=2e9, **reads)).workloads[0].burst == ""
 
 
 @pytest.mark.parametrize("changes", [{"dirty": None}, {"size": None}])

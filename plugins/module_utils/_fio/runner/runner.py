@@ -40,7 +40,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
 
-
 #: Kinds of cached devices whose hits are counted some seconds late.
 _COUNT_LATE = frozenset(kind.kernel_kind for kind in CACHE_TYPES.values() if kind.counts_late)
 

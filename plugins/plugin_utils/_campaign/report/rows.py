@@ -22,7 +22,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import co
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-
 #: What can distinguish hosts.
 FACTS = ("controller", "drives", "drive_firmware", "kernel", "fio")
 

@@ -290,7 +290,7 @@ def make_plan(
     :param group: the array that the host shares with others. A host that shares none does not wait for others where the suite lets hosts be apart.
     :raises BadInput: if the suite, a target or a number is not usable.
     """
-    suite = read_suite(suite_name, suites, only, parse_size(cache_size, item="fio_benchmark_cache_size") if cache_size else None)
+    suite = read_suite(suite_name, suites, only, parse_size(cache_size, item=suite_name, option="fio_benchmark_cache_size") if cache_size else None)
     if runtime < 0 or repeats < 0 or not 0 <= gap < math.inf:
         raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_timing.gap are numbers from 0 on; 0 keeps the value of the suite.")
     if not 0 <= repeat <= 9999:

@@ -122,3 +122,8 @@ def test_dry_run_shows_warm_ups_and_what_caches_may_write_back():
 def test_size_of_a_cache_that_is_none_is_rejected():
     with pytest.raises(BadInput, match="is not a size"):
         planned("ten", [{"name": "a", "job": JOB}])
+
+
+def test_a_size_that_is_none_names_its_variable():
+    with pytest.raises(BadInput, match="s: fio_benchmark_cache_size 'big' is not a size"):
+        planned("big", [{"name": "a", "job": JOB}])

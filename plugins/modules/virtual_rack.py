@@ -92,6 +92,9 @@ options:
             description: Maximum number of requests per second, 0 for no limit. 150 is typical for a 7200 rpm disk.
             type: int
             default: 0
+          iops_group:
+            description: Disks of a machine with the same word share one O(machines[].disks[].iops_limit), as behind one controller.
+            type: str
           volatile_cache:
             description:
               - The write cache of the disk.
@@ -280,6 +283,7 @@ DISK_SPEC = {
     "kind": {"type": "str", "required": True, "choices": list(DISK_KINDS)},
     "size": {"type": "str", "required": True},
     "iops_limit": {"type": "int", "default": 0},
+    "iops_group": {"type": "str"},
     "volatile_cache": {"type": "str", "choices": [*CACHE_KINDS, *FORGETTING_CACHES], "default": "on"},
     "power_loss_protection": {"type": "bool", "default": False},
     "paths": {"type": "int", "default": 1},

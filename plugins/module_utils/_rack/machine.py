@@ -41,7 +41,8 @@ _DEFAULT_MODELS = {"sata_hdd": "VIRTUAL HDD", "sata_ssd": "VIRTUAL SSD", "scsi_h
 
 @frozen
 class Disk:
-    """One disk. ``size`` is in bytes, ``iops_limit`` is 0 where there is none; each of ``paths`` leads over a controller of its own."""
+    """One disk. ``size`` is in bytes, ``iops_limit`` is 0 where there is none, and that of all disks of an ``iops_group`` together;
+    each of ``paths`` leads over a controller of its own."""
 
     name: str
     kind: str
@@ -55,6 +56,7 @@ class Disk:
     attached: bool = True
     power_loss_protection: bool = False
     paths: int = 1
+    iops_group: str | None = None
 
     @property
     def forgets(self) -> bool:
@@ -173,6 +175,7 @@ def _describe_machine(rack: str, options: t.Mapping[str, t.Any], members: t.Mapp
     disks = tuple(_describe_disk(name, disk) for disk in options.get("disks") or [])
     _check_unique([disk.name for disk in disks], "disk", name)
     _check_unique([disk.serial for disk in disks], "serial", name)
+    _check_groups(name, disks)
     memory = parse_memory(options.get("memory") or 768, name)
     if memory < 256 * MIB:
         raise BadInput(f"{name}: a machine needs at least 256 MiB of memory.", item=name)
@@ -183,6 +186,13 @@ def _describe_machine(rack: str, options: t.Mapping[str, t.Any], members: t.Mapp
     if port is not None and not 1024 <= port <= 65535:
         raise BadInput(f"{name}: ssh_port must be between 1024 and 65535.", item=name)
     return Machine(name, cpus, memory, disks, tuple(_describe_nic(rack, name, nic, members) for nic in options.get("networks") or []), port)
+
+
+def _check_groups(machine: str, disks: t.Sequence[Disk]) -> None:
+    limits = {disk.iops_group: disk.iops_limit for disk in disks}
+    for disk in disks:
+        if disk.iops_group is not None and disk.iops_limit != limits[disk.iops_group]:
+            raise BadInput(f"{machine}: the disks of the iops_group {disk.iops_group} share one iops_limit: give all of them the same.", item=machine)
 
 
 def parse_memory(value: str | int, item: str) -> int:
@@ -206,6 +216,11 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
     paths = 1 if options.get("paths") is None else int(options["paths"])
     if not 1 <= paths <= 8 or (paths > 1 and kind != "scsi_hdd"):
         raise BadInput(f"{where}: paths must be between 1 and 8, and only a disk of kind scsi_hdd has more than one.", item=where)
+    group = options.get("iops_group")
+    if group is not None:
+        check_name(group, "group of disks")
+    if group is not None and not limit:
+        raise BadInput(f"{where}: iops_group shares an iops_limit: set it, or leave the group out.", item=where)
     if paths > 1 and limit:
         raise BadInput(f"{where}: iops_limit is not supported for a disk with several paths: leave one of them out.", item=where)
     wwn = options.get("wwn")
@@ -238,6 +253,7 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
         attached=True if attached is None else bool(attached),
         power_loss_protection=protected,
         paths=paths,
+        iops_group=group,
     )
 
 

@@ -48,6 +48,8 @@ def backend(disk: Disk, path: pathlib.Path) -> str:
     options.append(f"cache={_cache_mode(disk)}")
     if disk.iops_limit:
         options.append(f"throttling.iops-total={disk.iops_limit}")
+    if disk.iops_group is not None:
+        options.append(f"throttling.group={disk.iops_group}")
     return ",".join(options)
 
 

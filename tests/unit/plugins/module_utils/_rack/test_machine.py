@@ -53,6 +53,12 @@ def test_memory_without_a_suffix_is_mebibytes(text, size):
         ({"name": "node1", "disks": [disk(kind="nvme", model="PM1733")]}, "no model of one's own"),
         ({"name": "node1", "disks": [disk(wwn="12")]}, "wwn must be 16 hexadecimal digits"),
         ({"name": "node1", "disks": [disk(iops_limit=-1)]}, "must not be negative"),
+        ({"name": "node1", "disks": [disk(iops_group="a")]}, "iops_group shares an iops_limit"),
+        ({"name": "node1", "disks": [disk(iops_limit=1, iops_group="a,b")]}, "cannot be the name of a group of disks"),
+        (
+            {"name": "node1", "disks": [disk(iops_limit=1, iops_group="a"), disk(name="b", serial="B", iops_limit=2, iops_group="a")]},
+            "the disks of the iops_group a share one iops_limit",
+        ),
         ({"name": "node1", "disks": [disk(paths=2)]}, "only a disk of kind scsi_hdd has more than one"),
         ({"name": "node1", "disks": [disk(kind="scsi_hdd", paths=0)]}, "paths must be between 1 and 8"),
         ({"name": "node1", "disks": [disk(kind="scsi_hdd", paths=2, iops_limit=150)]}, "iops_limit is not supported for a disk with several paths"),

@@ -128,6 +128,12 @@ def test_iops_limit_applies_only_to_its_disk():
     assert limits == {"root": None, "drive-slow": "150", "drive-fast": None}
 
 
+def test_disks_of_a_group_share_their_limit():
+    group = dict(iops_limit=200, iops_group="twins")
+    drives = values(arguments(disk("one", **group), disk("two", **group), disk("other", iops_limit=200)), "-drive")
+    assert [options_of(drive).get("throttling.group") for drive in drives] == [None, "twins", "twins", None]
+
+
 def test_identity_is_passed_to_the_device():
     devices = values(
         arguments(disk(serial="S1", model="ST10 000", firmware="SN04", wwn="5000C500A1B2C3D4"), disk("vd", "megaraid_vd", model="PERC")), "-device"

@@ -130,6 +130,9 @@ class Repeat:
         if any(rate is None or (rate and wait is None) for rate, wait in seen):
             return None
         rate, queues = sum(one for one, _wait in seen), [one * (wait or 0.0) / 1000 for one, wait in seen]
+        if kind == WRITES:
+            # The kernel counts a flush as a write too, and the write that waits for it with its time.
+            queues = [max(queue - (one.flushes or 0.0) * (one.flush_wait or 0.0) / 1000, 0.0) for queue, one in zip(queues, devices)]
         # The kernel sends a disk one flush at a time, whatever number of I/Os waits for it.
         most = max(sum(queues) / self.in_flight, max(queues) if kind == FLUSHES else 0.0)
         return Part(devices, role, kind, rate, sum(queues) / rate * 1000 if rate else 0.0, min(most, 1.0))

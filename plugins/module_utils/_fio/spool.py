@@ -22,6 +22,7 @@ import os
 import shutil
 import stat
 import tarfile
+import time
 import typing as t
 from pathlib import Path
 
@@ -56,6 +57,9 @@ MEASUREMENT_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
 
 #: The least that must be free before a cell begins. In bytes.
 MINIMUM_FREE = 16 * MIB
+
+#: Seconds for which a runner may still have the lock after its last status was collected: a busy host needs time to end a process.
+UNLOCKING = 10.0
 
 META = "meta.json"
 PROGRESS_FILE = "progress.json"
@@ -115,10 +119,8 @@ class Spool:
             with self._explained():
                 lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
                 held.callback(os.close, lock)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise SpoolError(f"Another run is measuring on this host with the spool {self.folder}: wait for its end.", item=str(self.folder)) from None
+            if not _locked(lock):
+                raise SpoolError(f"Another run is measuring on this host with the spool {self.folder}: wait for its end.", item=str(self.folder))
             with self._explained():
                 # What a run left that was killed while it wrote.
                 for leftover in self.home.glob(".cell.*"):
@@ -280,6 +282,19 @@ class Spool:
                 f"The spool {self.folder} on this host cannot be used: {error.strerror} ({error.filename}). Correct it or set spool to another folder.",
                 item=str(self.folder),
             ) from None
+
+
+def _locked(lock: int) -> bool:
+    """Whether the lock could be had."""
+    ends = time.monotonic() + UNLOCKING
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            if time.monotonic() >= ends:
+                return False
+            time.sleep(0.05)
 
 
 def _make_folders(home: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import json
@@ -11,6 +12,7 @@ import pathlib
 import re
 import subprocess
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,16 @@ def test_existing_folders_keep_their_mode_and_new_ones_are_readable(tmp_path):
     home.chmod(0o700)
     with Spool(tmp_path / "700", "c1").opened():
         assert mode_of(home) == 0o700
+
+
+def test_lock_of_a_runner_that_is_about_to_end_is_waited_for(tmp_path):
+    with contextlib.ExitStack() as ending:
+        ending.enter_context(Spool(tmp_path, "c1").opened())
+        timer = threading.Timer(0.2, ending.close)
+        timer.start()
+        with Spool(tmp_path, "c2").opened():
+            assert timer.finished.is_set()
+        timer.join()
 
 
 def test_lock_file_is_neither_truncated_nor_followed(tmp_path):

@@ -129,7 +129,7 @@ def test_iops_limit_applies_only_to_its_disk():
 
 
 def test_disks_of_a_group_share_their_limit():
-    group = dict(iops_limit=200, iops_group="twins")
+    group = {"iops_limit": 200, "iops_group": "twins"}
     drives = values(arguments(disk("one", **group), disk("two", **group), disk("other", iops_limit=200)), "-drive")
     assert [options_of(drive).get("throttling.group") for drive in drives] == [None, "twins", "twins", None]
 

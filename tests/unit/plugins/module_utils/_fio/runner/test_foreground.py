@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import spool as fio_spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost, read_cells
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
@@ -372,7 +373,8 @@ def test_measurement_beside_a_runner_is_refused(rig):
     assert is_alive(rig.status) and len(rig.runs) == 1
 
 
-def test_measurement_beside_another_spool_user_is_refused(rig):
+def test_measurement_beside_another_spool_user_is_refused(rig, monkeypatch):
+    monkeypatch.setattr(fio_spool, "UNLOCKING", 0.0)
     with rig.spool.opened(), pytest.raises(StorageError, match="Another run is measuring on this host") as caught:
         rig.measure(cell())
     assert caught.value.kind == "spool" and not rig.runs

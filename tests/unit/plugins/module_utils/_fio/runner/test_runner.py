@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive, started_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import spool as fio_spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control, measuring
@@ -103,7 +104,8 @@ def test_same_order_attaches_and_another_order_is_refused(rig):
     assert len(rig.runs) == 1
 
 
-def test_run_beside_another_spool_user_is_refused(rig):
+def test_run_beside_another_spool_user_is_refused(rig, monkeypatch):
+    monkeypatch.setattr(fio_spool, "UNLOCKING", 0.0)
     with rig.spool.opened(), pytest.raises(StorageError, match="Another run is measuring on this host") as caught:
         rig.start(step())
     assert caught.value.kind == "spool" and not rig.runs

@@ -19,7 +19,9 @@ from ansible_collections.cachefleet.storage.plugins.modules.benchmark_plan impor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import measured_as, measured_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import results_folder
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.cache_size import cache_size_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import needs_cache_size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import matches_of, with_devices
 
 _SUITES = Path(__file__).resolve().parent.parent.parent / "roles/fio_benchmark/files/suites"
@@ -42,29 +44,32 @@ class ActionModule(StorageAction):
             show = options.pop("show")
             measured = {name: options.pop(name) for name in ("results", "campaign", "variant", "replace")}
             claims = options["dry_run"] or self._task.check_mode
-            targets = self._found(options.pop("targets"), task_vars)
-            plan = host_plan(targets, options.pop("suite"), suites, host=host, gap=timing["gap"], claims=claims, **options)
+            suite, cache_size = options.pop("suite"), options.pop("cache_size")
+            needed = suite if not cache_size and needs_cache_size(suite, suites) else ""
+            targets, found = self._found(options.pop("targets"), options["file"], needed, task_vars)
+            plan = host_plan(targets, suite, suites, host=host, gap=timing["gap"], claims=claims, cache_size=cache_size or found, **options)
             if show:
                 self._display.display(f"\n{self._what_is_left(measured, host, plan)}\n")
             return {"changed": False, **plan, "timing": timing}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
 
-    def _found(self, targets: list[t.Any], task_vars: dict[str, t.Any] | None) -> list[t.Any]:
-        """The targets, with the devices of the host for those that choose by ``match``.
+    def _found(self, targets: list[t.Any], file: str, suite: str, task_vars: dict[str, t.Any] | None) -> tuple[list[t.Any], str]:
+        """The targets, with the devices of the host for those that choose by ``match``, and the size of the cache in front of them.
 
-        :raises StorageError: for a match that is none, and what the host fails with.
+        :param suite: one that needs that size; empty if none does.
+        :raises StorageError: for a match that is none, a size that the host does not have, and what the host fails with.
         """
         matches = matches_of(targets)
-        if not matches:
-            return targets
+        if not matches and not suite:
+            return targets, ""
         answer = self.answer_of("cachefleet.storage.cache_stack_info", {"matches": matches}, task_vars)
         if answer.get("failed"):
-            raise CommandFailed(str(answer.get("msg") or "The host did not answer which devices a match has."))
+            raise CommandFailed(str(answer.get("msg") or "The host did not answer which devices it has."))
         found, empty = with_devices(targets, answer.get("matched") or [])
         for sentence in empty:
             self._display.warning(sentence)
-        return found
+        return found, str(cache_size_of([{"file": file}] if file else found, answer.get("devices"), suite)) if suite else ""
 
     def _what_is_left(self, measured: dict[str, t.Any], host: str, plan: dict[str, t.Any]) -> str:
         """The plan, or that all of it was measured."""

@@ -135,7 +135,9 @@ options:
     type: int
     default: 0
   cache_size:
-    description: The size of the cache of the host, for example V(10g), for suites whose sizes are multiples of it, as V(0.5 x cache).
+    description:
+      - The size of the cache of the host, for example V(10g), for suites whose sizes are multiples of it, as V(0.5 x cache).
+      - By default it is the size of the one SSD cache that the host has in front of each target.
     type: str
     default: ""
   refill:

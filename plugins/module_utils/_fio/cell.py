@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import COLLECTION_VERSION, SCHEMA, CellKey, component
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import mounted_pool
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -282,12 +283,13 @@ def what_was_measured(target: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
 
 
 def devices_below(devices: Devices, facts: TargetFacts, root: Path) -> list[BlockDevice]:
-    """The target's device and everything under it, the target's first; for a file, those of its file system."""
+    """The target's device and everything under it, the target's first; for a file, those of its file system, or its ZFS pool."""
     device = facts.device
     if device is None:
         folder = (root / facts.path.lstrip("/")).parent
-        number = os.stat(folder).st_dev
-        device = next((one for one in devices if one.number == f"{os.major(number)}:{os.minor(number)}"), None)
+        status = os.stat(folder).st_dev
+        number = f"{os.major(status)}:{os.minor(status)}"
+        device = next((one for one in devices if one.number == number), None) or mounted_pool(number, root)
     return [] if device is None else [device, *devices.parents(device)]
 
 

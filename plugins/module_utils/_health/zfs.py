@@ -3,8 +3,8 @@
 
 """The caches of ZFS: ARC in memory, L2ARC on cache devices, and the intent log on log devices (SLOG). Nothing of a pool is changed.
 
-Sources: ``kstat`` of the SPL (a line of numbers, ``name type data``, then one line for each value), ``arcstats`` and ``zil`` of OpenZFS 0.8
-to 2.3, zpool-iostat(8) (``-H``: tabs, no headings; ``-p``: exact numbers). The statistics are those of all pools of a host together.
+Sources: ``arcstats`` and ``zil`` of OpenZFS 0.8 to 2.3, zpool-iostat(8) (``-H``: tabs, no headings; ``-p``: exact numbers). The statistics are
+those of all pools of a host together.
 
 Findings about the caches of ZFS. Pure.
 
@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.prometheus import Family, Labels, family, states
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import zfs
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import PREFIX
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import KSTATS, PREFIX, parse_kstat
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -203,7 +203,6 @@ def _l2arc_hits(passed: t.Mapping[str, int], limits: Limits) -> t.Iterator[Findi
 
 
 LOGS, CACHE = "logs", "cache"
-_KSTATS = "proc/spl/kstat/zfs"
 #: What is kept of ``arcstats`` and ``zil``: amounts in bytes, and counters since the module was loaded.
 ARC = (
     "hits",
@@ -288,12 +287,6 @@ def redundancy_of(vdev: Vdev) -> str:
     return "mirrored" if vdev.parity > vdev.missing else "degraded"
 
 
-def parse_kstat(text: str, names: t.Container[str]) -> dict[str, int]:
-    """The values of a kstat by name; other lines are passed over, for each version of OpenZFS has its own."""
-    rows = (line.split() for line in text.splitlines())
-    return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[0] in names and row[2].isdigit()}
-
-
 def parse_iostat(text: str, pools: t.Container[str]) -> dict[tuple[str, str], Space]:
     """``zpool iostat -v -H -p``: the space of every vdev, by pool. A member of a mirror has none of its own (``-``)."""
     found, pool = {}, ""
@@ -316,7 +309,7 @@ def read_zfs(devices: Devices, runner: Runner, root: Path) -> ZfsHealth | None:
     values = {}
     for name, wanted in (("arcstats", ARC), ("zil", ZIL)):
         try:
-            values[name] = parse_kstat(read_file(root / _KSTATS / name), wanted)
+            values[name] = parse_kstat(read_file(root / KSTATS / name), wanted)
         except StorageError as error:
             values[name] = {}
             problems.append(error.message)

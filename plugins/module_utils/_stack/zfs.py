@@ -4,7 +4,8 @@
 """ZFS pools as devices of the stack: what is written to a pool or a zvol, and where it ends up.
 
 Sources: zpool-status(8) (``-P``: full paths, ``-L``: the real path behind a link; since OpenZFS 0.7), zpool-list(8), zfs-get(8), zpoolconcepts(7),
-zfsprops(7) (``sync``), zfs(4) (``zfs_nocacheflush``). Nothing of a pool is ever changed.
+zfsprops(7) (``sync``), zfs(4) (``zfs_nocacheflush``), ``kstat`` of the SPL (a line of numbers, ``name type data``, then one line for each value).
+Nothing of a pool is ever changed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import read_mounts
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, Group, LayerFacts
 
 if t.TYPE_CHECKING:
@@ -34,6 +36,9 @@ _WHOLE = "ONLINE"
 _MEMBER = "zfs_member"
 _NAMED = 3
 PREFIX = "zfs:"
+KSTATS = "proc/spl/kstat/zfs"
+#: What is recorded of the caches of ZFS while something is measured: each is one for all pools of a host.
+ARC, L2ARC = "ARC of the host", "L2ARC of the host"
 
 
 @frozen
@@ -233,8 +238,29 @@ def _device(name: str, size: int, slaves: tuple[str, ...]) -> BlockDevice:
     return BlockDevice(PREFIX + name, PREFIX + name, PREFIX + name, kind="zfs", size=size, slaves=slaves, transport="virtual")
 
 
+def mounted_pool(number: str, root: Path) -> BlockDevice | None:
+    """The pool of a mounted file system, which no block device of the kernel is. :param number: ``major:minor``."""
+    try:
+        mounts = read_mounts(root / "proc/self/mountinfo")
+    except OSError:
+        return None
+    source = next((one.source for one in mounts if one.kind == "zfs" and one.number == number), None)
+    return None if source is None else _device(source.split("/", 1)[0], 0, ())
+
+
+def is_in_pool(name: str) -> bool:
+    """Whether a kernel name is that of a zvol, or stands for a pool."""
+    return name.startswith(PREFIX) or bool(re.match(r"^zd\d+$", name))
+
+
+def parse_kstat(text: str, names: t.Container[str]) -> dict[str, int]:
+    """The values of a kstat by name; other lines are passed over, for each version of OpenZFS has its own."""
+    rows = (line.split() for line in text.splitlines())
+    return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[0] in names and row[2].isdigit()}
+
+
 def _is_zvol(device: BlockDevice) -> bool:
-    return bool(re.match(r"^zd\d+$", device.name))
+    return is_in_pool(device.name)
 
 
 def _dataset(device: BlockDevice) -> str | None:

@@ -31,15 +31,20 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_e
 
 @frozen
 class WriteUnit(Operation):
-    """Write the unit that brings the cache up at boot; None removes it."""
+    """Write the unit that brings the cache up at boot; None removes it.
+
+    :param kept: what is written instead of None where the mapping could not be removed.
+    """
 
     needs_commands = ("systemctl",)
     record: Record | None
+    kept: Record | None = None
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
-        if self.record is None:
+        record = self.kept if self.kept is not None and step.item in layer.mappings() else self.record
+        if record is None:
             layer.remove_rule(step.item)
-        dm_cache_record.write_record(layer.runner, self.record, step.item, layer.tools(), layer.root)
+        dm_cache_record.write_record(layer.runner, record, step.item, layer.tools(), layer.root)
 
 
 @frozen
@@ -252,8 +257,14 @@ class RemoveMapping(Operation):
     """Remove what is mounted, once it is unused."""
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
-        layer.removed.add(step.item)
-        layer.dmsetup(step, "remove", "--retry", step.item)
+        try:
+            layer.dmsetup(step, "remove", "--retry", step.item)
+        except CommandFailed as error:
+            # A table without the cache is a change of the device, for which udev has LVM activate a group on it.
+            if error.completed is None or "busy" not in error.completed.stderr:
+                raise
+        else:
+            layer.removed.add(step.item)
 
 
 def cache_device_is_ours(node: Path) -> bool:

@@ -216,7 +216,7 @@ class _CachePlan(AttachPlan):
             action = f"Keep {self.spec.path} as a linear mapping of {alone.origin}, because it is in use, also after a reboot"
             # The record that the cache is taken away with has the same content while its device is recorded.
             return [*([] if alone.cache_device else [self._unit_step(alone, action)]), *self._released()]
-        unit = self._step("unit", "enabled", None, f"Remove the unit of {self.spec.path}", WriteUnit(None))
+        unit = self._step("unit", "enabled", None, f"Remove the unit of {self.spec.path}", WriteUnit(None, kept=alone))
         return [self._step("mapping", self.spec.path, None, f"Remove {self.spec.path}", RemoveMapping()), unit, *self._released()]
 
     def _released(self) -> list[Step]:

@@ -4,7 +4,7 @@
 """What block caches hold while fio runs, and whether they are clean: cheap readings of what the kernel reports.
 
 ``dmsetup status`` covers dm-cache and dm-writecache, and so lvmcache; bcache and EnhanceIO are read from sysfs and /proc, flashcache from
-its own folder.
+its own folder, ZFS from ``arcstats``, which counts for all pools of the host.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import READERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES, CacheType
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import ARC, KSTATS, L2ARC, is_in_pool, parse_kstat
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
@@ -30,6 +32,14 @@ _MORE_COUNTERS = ("promotions", "written_back_bytes")
 #: Commands that are kept for a message.
 _REMEMBERED = 50
 _DM_TARGETS = frozenset({"cache", "writecache"})
+
+#: Caches of ZFS: what of ``arcstats`` are their hits, misses, bytes in use and size. Hits on data that is still being read have a counter of their own
+#: since OpenZFS 2.2; reads ahead and metadata are not counted. The size of the L2ARC is not among them.
+_ZFS: t.Mapping[str, tuple[tuple[str, ...], tuple[str, ...], str, str]] = {
+    ARC: (("demand_data_hits", "demand_data_iohits"), ("demand_data_misses",), "size", "c_max"),
+    L2ARC: (("l2_hits",), ("l2_misses",), "l2_asize", ""),
+}
+_ARCSTATS = frozenset(name for hits, misses, *amounts in _ZFS.values() for name in (*hits, *misses, *amounts))
 
 
 class Sample(t.NamedTuple):
@@ -61,11 +71,11 @@ class CacheSamples:
 
     def read(self, names: t.Collection[str]) -> list[Sample]:
         """Every cache among these kernel names. One that cannot be read now is left out: the next reading may have it."""
-        return self._read(names)[0]
+        return [*self._read(names)[0], *self._zfs(names)]
 
     def rows(self, names: t.Collection[str]) -> list[str]:
         """The same as lines of ``cache_series.log``."""
-        return [sample.row for sample in self.read(names) if sample.used is not None or sample.dirty is not None]
+        return [sample.row for sample in self.read(names) if sample.used is not None or sample.dirty is not None or sample.counters]
 
     def dirty(self, names: t.Collection[str]) -> int | None:
         """Bytes that the caches among these devices have not written back; ``None`` if one does not report it or cannot be read."""
@@ -86,6 +96,21 @@ class CacheSamples:
         # A runner runs for hours: its history of commands must not grow with them.
         del self.runner.history[:-_REMEMBERED]
         return found, complete
+
+    def _zfs(self, names: t.Collection[str]) -> t.Iterator[Sample]:
+        """The caches of ZFS, if one of these devices is in a pool. What they have not written is not reported."""
+        if not any(map(is_in_pool, names)):
+            return
+        try:
+            values = parse_kstat(read_file(self.root / KSTATS / "arcstats"), _ARCSTATS)
+        except StorageError:
+            return
+        for name, (hits, misses, used, size) in _ZFS.items():
+            found = {"read_hits": [values[one] for one in hits if one in values], "read_misses": [values[one] for one in misses if one in values]}
+            counters = {key: sum(numbers) for key, numbers in found.items() if numbers}
+            # Without a cache device all of the L2ARC is 0.
+            if name != L2ARC or values.get(used) or any(counters.values()):
+                yield Sample(name, None, values.get(used), counters, values.get(size))
 
     def _mapped(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
         mapped = {device.dm_name: device for device in chosen if device.dm_name and _DM_TARGETS & set(device.dm_targets)}

@@ -26,6 +26,7 @@ _SAME = 1.05
 
 #: Why a cell says little about its settings, as a clause.
 NOT_CLEAN = "a cache still held what was written before it"
+NOT_KNOWN = "it is not known whether a cache was clean before it"
 
 
 @frozen

@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.bar
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import NOT_CLEAN, Draining, Left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring, Metas, StartTime, all_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell, RunStep, probe, round_of, seconds_left, warming_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.other_caches import OtherCaches, Settled
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.outcomes import Outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshots
@@ -66,6 +67,7 @@ class HostRun:
         self.caches = CacheSamples(prepared.devices, host.runner, host.root)
         self.measuring = Measuring(prepared, spool, host, self.snapshots, self.caches, status, waiter, made)
         self.draining = Draining(self.caches, status, waiter)
+        self.other_caches = OtherCaches(host, self.snapshots, status, waiter)
         self.barriers = Barriers(spool.home, host.clock, waiter, self.order.pace.barrier_timeout)
         self.outcomes = Outcomes(spool, self.order.sha256)
         self.passed = BarrierResult()
@@ -233,13 +235,15 @@ class HostRun:
         """Its pause, warm caches, and nothing left to write back."""
         note = self._pause(step)
         warmed, noted = self._warm(step, [one for one in due if one.warm == warming.STEADY])
-        left = self._drain(step, due)
-        waited = bool(warmed) or left is not None
+        most = _longest_drain(step, due)
+        left = self._drain(step, most)
+        settled = self.other_caches.settle(self._names_of(due, tops=True), most) if most else Settled()
+        waited = bool(warmed) or left is not None or settled.waited
         if waited or step.pause is not None:
             # The settings may have been changed while nothing was measured.
             self.snapshots.refreshed()
-        notes = tuple(filter(None, (note, noted, left.sentence if left else "")))
-        return StartTime(notes=notes, warm=warmed, not_deciding=self._why_not_deciding(due, left), waited=waited)
+        notes = tuple(filter(None, (note, noted, left.sentence if left else "", *settled.sentences)))
+        return StartTime(notes=notes, warm=warmed, not_deciding=self._why_not_deciding(due, left) or settled.not_deciding, waited=waited)
 
     def _pause(self, step: RunStep) -> str:
         """Wait as long as the step requires before it begins; the note about it."""
@@ -253,11 +257,9 @@ class HostRun:
         self.waiter.for_seconds(seconds)
         return note
 
-    def _drain(self, step: RunStep, due: t.Sequence[RequestedCell]) -> Left | None:
+    def _drain(self, step: RunStep, most: float) -> Left | None:
         """Wait for clean caches, as the step requires or before a cell that decides; ``None`` if they are clean already."""
-        is_pause = step.pause is not None and step.pause.kind == pauses.CLEAN
-        most = t.cast(pauses.Pause, step.pause).most if is_pause else max((one.drain for one in due if one.may_decide), default=0.0)
-        if is_pause:
+        if _is_until_clean(step):
             self.written = {}
         if not most or self.caches.dirty(self.names) == 0:
             return None
@@ -271,8 +273,8 @@ class HostRun:
         clean = left is None or left.dirty == 0 or (not left.pace and self.caches.dirty(self._names_of(due)) == 0)
         return "" if clean else NOT_CLEAN
 
-    def _names_of(self, requested: t.Iterable[RequestedCell]) -> set[str]:
-        return all_names([one.cell for one in requested], self.prepared, self.host.root)[1]
+    def _names_of(self, requested: t.Iterable[RequestedCell], *, tops: bool = False) -> set[str]:
+        return all_names([one.cell for one in requested], self.prepared, self.host.root)[0 if tops else 1]
 
     def _warm(self, step: RunStep, wanting: t.Sequence[RequestedCell]) -> tuple[dict[str, t.Any] | None, str]:
         """Warm the caches by rounds of the cells: what became of it, and the note about it."""
@@ -441,3 +443,14 @@ def _unfinished(state: str, reason: str) -> Decision:
 def _without_start(start_time: StartTime) -> StartTime:
     """The same step after its first cell: what follows begins when it can, and by itself."""
     return dataclasses.replace(start_time, start=None, synchronised=False, notes=())
+
+
+def _is_until_clean(step: RunStep) -> bool:
+    return step.pause is not None and step.pause.kind == pauses.CLEAN
+
+
+def _longest_drain(step: RunStep, due: t.Sequence[RequestedCell]) -> float:
+    """Seconds that caches may take before a step to write back; 0 if they are not waited for."""
+    if step.pause is not None and _is_until_clean(step):
+        return step.pause.most
+    return max((one.drain for one in due if one.may_decide), default=0.0)

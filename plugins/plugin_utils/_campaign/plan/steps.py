@@ -18,12 +18,13 @@ import typing as t
 from dataclasses import dataclass, field, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import OPTIONS_OF_FILES
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job, size_of_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import canonical
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import warming
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import Rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
@@ -407,7 +408,25 @@ def _run(cell: SuiteCell, target: CampaignTarget, runtime: int, places: t.Sequen
     for one in elsewhere:
         size = parse_size(one.target.given["size"], item=name) if "size" in one.target.given else None
         check_target(checked.on(one.name), one.target.kind, size, name)
+    for label, place in ((None, target), *others) if cell.share == 100 else ():
+        _require_capacity(checked.on(label), place, name)
     return Run(name, 1, cell, target, job, cost, tuple(elsewhere))
+
+
+def _require_capacity(job: Job, target: CampaignTarget, name: str) -> None:
+    """:raises BadInput: if a device of which the user gives the capacity, and no size to use, is smaller than what the job sets."""
+    if target.is_file or "size" in target.given or target.region is None:
+        return
+    for section in job.sections:
+        values = [section.value(option) or "0" for option in ("offset", "size")]
+        end = 0 if any(value.endswith("%") for value in values) else sum(map(parse_size, values))
+        if section.has_size and end > target.region:
+            raise BadInput(
+                f"{name}: its job ends at byte {end} ({format_size(end)}), but the target {target.path} has a capacity of {target.region} bytes "
+                f"({format_size(target.region)}): give the job a smaller size, or leave the cell out with fio_benchmark_only.",
+                item=name,
+                option="size",
+            )
 
 
 def _with_files_of_folders(cell: SuiteCell, target: CampaignTarget, places: t.Sequence[CampaignTarget]) -> t.Mapping[str, t.Any]:

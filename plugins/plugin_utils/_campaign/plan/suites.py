@@ -412,6 +412,20 @@ def _joined(base: t.Mapping[str, t.Any], own: t.Mapping[str, t.Any], depth: int)
     return joined
 
 
+def needs_cache_size(name: str, suites: t.Mapping[str, t.Any]) -> bool:
+    """Whether sizes of a suite are multiples of the cache.
+
+    :raises BadInput: see :func:`read_suite`.
+    """
+    return name in suites and _has_multiples(_extended(name, suites, ()))
+
+
+def _has_multiples(value: t.Any) -> bool:
+    if isinstance(value, (t.Mapping, list)):
+        return any(map(_has_multiples, value.values() if isinstance(value, t.Mapping) else value))
+    return isinstance(value, str) and _OF_CACHE.match(value) is not None
+
+
 def _in_bytes(value: t.Any, cache_size: int | None, where: str) -> t.Any:
     """A suite without multiples of the cache.
 

@@ -14,7 +14,7 @@ import fnmatch
 import functools
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import NOT_CLEAN
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import NOT_CLEAN, NOT_KNOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
 if t.TYPE_CHECKING:
@@ -57,7 +57,7 @@ def without_undecided(points: t.Sequence[Point]) -> tuple[list[Point], list[Excl
         if runs:
             kept.append(dataclasses.replace(one, runs=runs))
         # What a host wrote is no text for a report.
-        for reason in dict.fromkeys(NOT_CLEAN if run.not_deciding == NOT_CLEAN else _OTHER for run in one.runs if run.not_deciding):
+        for reason in dict.fromkeys(run.not_deciding if run.not_deciding in (NOT_CLEAN, NOT_KNOWN) else _OTHER for run in one.runs if run.not_deciding):
             left_out.setdefault((one.cell, one.direction, reason), {})[one.variant] = None
     return kept, [Excluded(cell, direction, f"{reason}, in {', '.join(variants)}") for (cell, direction, reason), variants in left_out.items()]
 

@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, SECTOR
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import ARC, L2ARC
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, number, optional_integer, optional_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import hit_ratio, state_of_cache
@@ -224,7 +225,7 @@ def cache_flows(
     levels = {layer.get("name"): level for level, layer in enumerate(layers)}
     rates = _cache_rates(samples, window, around) if samples is not None else {}
     for name in dict.fromkeys((*caches, *rates)):
-        level, cache = caches.get(name, (levels.get(name), {}))
+        level, cache = caches.get(name, (levels.get(name), {"type": "zfs"} if name in (ARC, L2ARC) else {}))
         fast = cache.get("cache_device_names")
         row: Row = {"level": level, "device": name, **{column: optional_text(cache.get(column)) for column in ("type", "mode")}}
         row["size"] = optional_integer(cache.get("size"))

@@ -152,7 +152,7 @@ DEVICE_INTERVALS = Table(
 CACHE_INTERVALS = Table(
     "cache_intervals",
     "The counters of SSD caches while fio runs: what they held at the end of an interval, and what they counted in it.",
-    (*_CELL, Column("cache", "VARCHAR", "kernel name of the cached device")),
+    (*_CELL, Column("cache", "VARCHAR", "kernel name of the cached device; `ARC of the host` and `L2ARC of the host` for all pools of ZFS together")),
     _columns(
         ("second", "DOUBLE", "end of the interval, s from `io_start`"),
         ("seconds", "DOUBLE", "length of the interval; NULL for the first sample, which has no rates"),
@@ -201,8 +201,8 @@ CACHE_FLOWS = Table(
     _CELL
     + _columns(
         ("level", "INTEGER", "of the cached device; NULL if it is not in the stack"),
-        ("device", "VARCHAR", "kernel name of the cached device"),
-        ("type", "VARCHAR", "as in `block_cache_caches`, or `maxcache`"),
+        ("device", "VARCHAR", "kernel name of the cached device; `ARC of the host` and `L2ARC of the host` for all pools of ZFS together"),
+        ("type", "VARCHAR", "as in `block_cache_caches`, or `maxcache` or `zfs`"),
         ("mode", "VARCHAR", "`writethrough`, `writeback`..."),
         ("size", "BIGINT", "bytes"),
         ("fast", "VARCHAR[]", "kernel names of its cache devices"),

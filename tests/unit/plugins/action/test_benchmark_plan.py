@@ -130,6 +130,43 @@ def test_failure_of_the_host_is_that_of_the_plan(plan, host, answer, message):
     assert planned["failed"] and message in planned["msg"]
 
 
+CACHED = {"suites": {"s": {"cells": [{"name": "a", "job": {"rw": "read", "size": "0.5 x cache"}}]}}, "suite": "s"}
+
+
+def cached(size, **values):
+    return {"layers": [{"caches": [{"layer": "block_cache", "name": "images", "size": size}]}], **values}
+
+
+def test_size_of_the_cache_is_that_of_the_host(plan, host):
+    host.answers.append({"devices": {"vg0/lv": cached(8 << 30)}})
+    planned = plan(**CACHED, targets=[{"device": "/dev/vg0/lv"}])
+    assert planned["steps"][0]["cells"][0]["job"]["size"] == 4 << 30
+    assert host.asked == [("cachefleet.storage.cache_stack_info", {"matches": []})]
+
+
+def test_size_of_the_cache_of_matched_devices_takes_one_call(plan, host):
+    host.answers.append({"matched": [["/dev/disk/by-id/ata-I1"]], "devices": {"sda": cached(8 << 30, by_id=["/dev/disk/by-id/ata-I1"])}})
+    planned = plan(**CACHED, targets=[{"match": {"model": "INTEL*"}}])
+    assert planned["steps"][0]["cells"][0]["job"]["size"] == 4 << 30 and len(host.asked) == 1
+
+
+def test_size_that_is_set_asks_nobody(plan, host):
+    assert plan(**CACHED, cache_size="2g", targets=[{"device": "/dev/x"}])["steps"][0]["cells"][0]["job"]["size"] == 1 << 30 and not host.asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"failed": True, "msg": "lsblk is missing."}, "lsblk is missing."),
+        ({"devices": {}}, "no SSD cache with a known size was found: set fio_benchmark_cache_size"),
+    ],
+)
+def test_size_that_the_host_does_not_have_is_refused(plan, host, answer, message):
+    host.answers.append(answer)
+    planned = plan(**CACHED, file="/srv/fio", targets=[])
+    assert planned["failed"] and message in planned["msg"]
+
+
 def test_wrong_match_is_refused_before_the_host_is_asked(plan, host):
     planned = plan(targets=[{"match": {"modell": "x"}}])
     assert planned["failed"] and "target 1: match" in planned["msg"] and "did you mean model?" in planned["msg"] and not host.asked

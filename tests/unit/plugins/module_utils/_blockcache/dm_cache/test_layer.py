@@ -400,6 +400,47 @@ def test_removal_while_in_use_keeps_linear_mapping_until_unused(tmp_path):
     assert facts(host, **ABSENT)["problems"] == []
 
 
+@pytest.mark.parametrize("fields", [{}, WRITEBACK, WRITECACHE])
+def test_a_mapping_that_udev_brings_into_use_when_its_cache_is_taken_away_remains(tmp_path, monkeypatch, fields):
+    host = made(tmp_path, mounted=False, **fields)
+    resume = host._dm_resume
+
+    def resume_and_activate(words):
+        resume(words)
+        if host.mapped["images"].live[0] == "linear":
+            host.mounted.add("images")
+
+    monkeypatch.setattr(host, "_dm_resume", resume_and_activate)
+    assert run(host, **ABSENT).changed
+    assert "dmsetup remove --retry images" in host.changes
+    assert {name: mapped.live[0] for name, mapped in host.mapped.items()} == {"images": "linear"}
+    assert "has no cache any more and remains" in facts(host, **ABSENT)["problems"][0]
+    assert not run(host, **ABSENT).changed
+    host.cut_power()
+    host.boot()
+    assert set(host.mapped) == {"images"}
+    host.mounted.clear()
+    assert run(host, **ABSENT).changed
+    assert (host.mapped, unit(host)) == ({}, "")
+
+
+def test_a_mapping_that_cannot_be_removed_for_another_reason_is_an_error(tmp_path, monkeypatch):
+    host = made(tmp_path, mounted=False)
+    remove = host._dm_remove
+
+    def fail(words):
+        if words[-1] == "images":
+            raise OSError("Input/output error")
+        remove(words)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(host, "_dm_remove", fail)
+        with pytest.raises(CommandFailed, match="Input/output error"):
+            run(host, **ABSENT)
+    run(host, **ABSENT)
+    assert (host.mapped, unit(host)) == ({}, "")
+
+
 def test_cache_is_reattached_while_in_use(tmp_path):
     host = made(tmp_path)
     run(host, **ABSENT)

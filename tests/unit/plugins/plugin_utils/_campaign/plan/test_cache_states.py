@@ -110,6 +110,22 @@ def planned(cache_size, cells, **target):
     return host_plan([{"device": "/dev/x", **target}], "s", {"s": {"cells": cells}}, cache_size=cache_size)["text"]
 
 
+def test_working_set_larger_than_the_capacity_is_rejected():
+    cell = {"name": "a", "job": {**JOB, "size": "4 x cache", "offset": "1g"}}
+    with pytest.raises(BadInput, match=r"a: its job ends at byte \d+ \(41 GiB\), but the target /dev/x has a capacity of \d+ bytes \(40 GiB\)"):
+        planned("10g", [cell], capacity="40g")
+    assert planned("10g", [cell], capacity="41g") and planned("10g", [cell])
+    whole = [{"name": "a", "job": JOB}, {"name": "b", "job": {**JOB, "size": "100%"}}, {"name": "c", "share": 50, "job": {**JOB, "size": "80g"}}]
+    assert planned("", whole, capacity="40g"), "fio takes what the device has"
+
+
+def test_working_set_larger_than_another_target_of_its_sections_is_rejected():
+    cell = {"name": "a", "job": {"jobs": [{**JOB, "name": "one"}, {**JOB, "name": "two", "size": "50g", "target": "b"}]}}
+    targets = [{"device": "/dev/a", "name": "a", "capacity": "100g"}, {"device": "/dev/b", "name": "b", "capacity": "40g"}]
+    with pytest.raises(BadInput, match="the target /dev/b has a capacity of"):
+        host_plan(targets, "s", {"s": {"cells": [cell]}})
+
+
 def test_dry_run_shows_warm_ups_and_what_caches_may_write_back():
     read = {"name": "read", "warm": "until_steady", "job": {**JOB, "size": "0.5 x cache"}}
     text = planned("10g", [FILL, read], capacity="100g")

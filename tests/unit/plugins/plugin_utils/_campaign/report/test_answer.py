@@ -222,6 +222,15 @@ def test_cell_with_dirty_caches_everywhere_is_named_as_the_reason():
     assert chosen.sentences[0].startswith("Use after:"), "cells that the user names decide"
 
 
+def test_caches_of_which_nothing_is_known_are_named_as_they_are():
+    unknown = {"decides": "", "not_deciding": "it is not known whether a cache was clean before it"}
+    answer = answered(repeats("before", *SLOW, **unknown) + repeats("after", *FAST, **DIRTY))
+    assert [one.reason for one in answer.excluded] == [
+        "it is not known whether a cache was clean before it, in before",
+        "a cache still held what was written before it, in after",
+    ]
+
+
 def test_reasons_of_a_host_are_no_text_of_a_report():
     answer = answered(repeats("before", *SLOW, not_deciding="<script>"))
     assert [one.reason for one in answer.excluded] == ["its host recorded a reason against it, in before"]

@@ -287,6 +287,34 @@ def test_cache_that_disappears_has_no_figures_of_the_rest():
     assert {row[name] for name in ("read_hits", "used_end", "used_most", "dirty_start", "state")} == {None} and row["size"] == GIB
 
 
+ZFS = {"name": "ARC of the host", "layers": [layer("zd0", "zvol", ["zfs:tank"]), layer("zfs:tank", "zfs", ["sda"]), layer("sda")]}
+
+
+def arc(*seconds, hits=90, size=8 * GIB):
+    """Samples of an ARC that is asked 100 times per second."""
+    return [(second, None, GIB, *(10**9 + (second - seconds[0]) * rate for rate in (hits, 100 - hits)), *[None] * 4, size, None, None) for second in seconds]
+
+
+def test_arc_of_the_host_has_rows_of_its_own():
+    found, notes = caches(arc(*range(-5, 45, 5)), **ZFS)
+    row = found["ARC of the host"]
+    assert (row["type"], row["mode"], row["level"], row["size"], row["read_hits"], row["read_misses"]) == ("zfs", None, None, 8 * GIB, 90, 10)
+    assert {row[name] for name in ("write_hits", "write_misses", "dirty_start", "written_back", "promoted")} == {None} and notes == []
+    assert (row["used_end"], row["state"]) == (GIB, "warm") and CacheFlow(**{**row, "fast": ()}).hit_ratio == pytest.approx(0.9)
+
+
+def test_arc_whose_module_was_loaded_again_gives_no_rate_across_that():
+    again = [(second, *some[:2], *(value - 10**9 for value in some[2:4]), *some[4:]) for second, *some in arc(*range(20, 45, 5))]
+    found, notes = caches(arc(*range(-5, 20, 5)) + again, **ZFS)
+    assert found["ARC of the host"]["read_hits"] == 90 and "The counters of the cache ARC of the host began again" in notes[0] and len(notes) == 1
+
+
+def test_arcstats_that_vanish_leave_no_figures():
+    found, notes = caches(arc(*range(-5, 20, 5)), **ZFS)
+    assert notes == ["The cache ARC of the host could not be read any more from second 15 of the measurement on."]
+    assert {found["ARC of the host"][name] for name in ("read_hits", "read_misses", "used_end", "state")} == {None}
+
+
 def test_counters_that_a_kernel_does_not_have_are_not_known():
     rows = counted(*range(-5, 45, 5), rates=(None,) * 6, promotions=None)
     found, notes = caches(rows, kind="dm_cache")

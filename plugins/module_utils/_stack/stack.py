@@ -60,7 +60,8 @@ class Stack(Layers):
         """One device with its verdict and its layers from top to media, as plain data."""
         device = self.devices.get(name)
         if device is None:
-            gone = Verdict(UNKNOWN, f"{name} no longer exists.", "unknown", UNKNOWN, f"{name} no longer exists.")
+            why = f"The devices of the ZFS pool {name[len(zfs.PREFIX) :]} cannot be read." if name.startswith(zfs.PREFIX) else f"{name} no longer exists."
+            gone = Verdict(UNKNOWN, why, "unknown", UNKNOWN, why)
             return {"path": f"/dev/{name}", "identity": None, **dataclasses.asdict(gone), "layers": []}
         layers = [self._describe_layer(one) for one in (device, *self.devices.parents(device))]
         return {"path": device.path, "identity": device.identity, **dataclasses.asdict(self.verdict(device)), "layers": layers}

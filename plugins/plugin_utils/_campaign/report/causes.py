@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.typ
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import L2ARC
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import Limit
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import known, median
@@ -422,7 +423,8 @@ def _less_bypass(pair: Pair, c: Change) -> Figures:
 
 
 def _hits(_pair: Pair, c: Change) -> Figures:
-    hit = median(_ratio(one.read_hits, one.read_misses) for r, _part in c.new for one in r.flows.caches)
+    # The L2ARC is asked only for what the ARC misses.
+    hit = median(_ratio(one.read_hits, one.read_misses) for r, _part in c.new for one in r.flows.caches if one.device != L2ARC)
     return {"hit": share(hit)} if c.is_halved(READS) and hit and hit >= 0.2 else None
 
 

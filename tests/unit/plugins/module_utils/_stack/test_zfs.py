@@ -144,6 +144,11 @@ def test_pool_is_a_device_of_the_stack(rack):
     assert ("zpool", "status", "-P", "-L") in rack.runner.calls
 
 
+def test_pool_of_a_file_whose_devices_are_not_seen_is_unknown(rack):
+    found = rack.stack().describe("zfs:tank")
+    assert (found["verdict"], found["reason"]) == ("unknown", "The devices of the ZFS pool tank cannot be read.")
+
+
 def test_host_without_zfs_runs_no_commands(rack):
     rack.host.disk("sda")
     rack.stack()

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 
 import pytest
 
@@ -16,7 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell impor
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import other_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.draining import NOT_CLEAN, NOT_KNOWN
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshots
-from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import RunnerRig, step
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
+from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import JOB, RunnerRig, _program, step
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 NOT_REPORTED = "It is not known whether the SSD cache of the RAID controller was clean before this cell: its tool does not report that."
@@ -229,6 +232,22 @@ def test_cell_over_a_dirty_cache_of_a_controller_does_not_decide(rig):
     rig.layers(disk(ssd("dirty")))
     rig.finish(step(decides=["iops"], drain=0.2))
     assert (rig.meta()["decides"], rig.meta()["not_deciding"]) == ([], NOT_CLEAN) and rig.meta()["summary"]["write"]["iops"] == 1000
+
+
+def test_file_in_a_pool_is_measured_with_the_caches_of_zfs(rig):
+    here = os.stat(rig.root).st_dev
+    for place, text in (
+        ("self/mountinfo", f"36 35 {os.major(here)}:{os.minor(here)} / / rw - zfs tank/vm rw\n"),
+        ("spl/kstat/zfs/arcstats", "size 4 4096\ndemand_data_hits 4 7\n"),
+    ):
+        (rig.root / "proc" / place).parent.mkdir(parents=True)
+        (rig.root / "proc" / place).write_text(text)
+    rig.layers()
+    _program(rig.root / "bin/zpool", "#!/bin/sh\n[ \"$*\" = 'sync -- tank' ]\n")
+    rig.finish({"cells": [{"name": "w", "target": {"file": "/fio", "size": 2**20}, "job": JOB}]})
+    assert (rig.meta()["state"], rig.meta()["not_deciding"], rig.meta()["notes"]) == ("ok", None, [])
+    series = gzip.decompress((rig.spool.place(CellKey("v", "w", 1)) / "cache_series.log.gz").read_bytes()).decode()
+    assert series.splitlines()[1].endswith(",ARC of the host,,4096,7,,,,,,,,")
 
 
 def test_cell_begins_when_the_cache_of_a_controller_is_clean(rig, monkeypatch):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
 import random
 import re
@@ -201,6 +202,8 @@ def test_the_time_of_an_io_is_that_of_those_that_are_named():
 
 FAST = (disk(writes=(40, 2)), ssd(writes=(900, 0.3)))
 
+ARC = functools.partial(cache, None, None, device="ARC of the host", type="zfs", level=None, fast=())
+
 #: The rule, and what both variants are: the rate, the devices and the caches of each.
 REASONS = {
     "no flush": ((156, [disk(writes=(156, 0.8), flushes=(150, 5))], []), (800, [disk(writes=(800, 0.8), flushes=(0, 0))], []), {}),
@@ -212,6 +215,11 @@ REASONS = {
     "hits": (
         (150, [disk(reads=(150, 6))], []),
         (900, [disk(reads=(60, 6)), ssd(reads=(840, 0.4))], [cache("writethrough", read_hits=840.0, read_misses=60.0)]),
+        {"rw": "randread", "direction": "read", "fdatasync": 0},
+    ),
+    "hits of the ARC": (
+        (150, [disk(reads=(150, 6))], [ARC(read_hits=10.0, read_misses=140.0)]),
+        (900, [disk(reads=(60, 6))], [ARC(read_hits=840.0, read_misses=60.0), ARC(device="L2ARC of the host", read_hits=1.0, read_misses=59.0)]),
         {"rw": "randread", "direction": "read", "fdatasync": 0},
     ),
     "deferred writes": ((150, [disk(writes=(150, 6))], []), (900, [*FAST], [cache(dirty=(0, 20))]), {}),
@@ -251,6 +259,7 @@ def test_reasons_have_their_figures():
     assert because("fewer requests of flushes") == "sda gets 0.2 flushes per I/O in place of 0.962"
     assert because("less bypass") == "0 % of the writes bypass the cache in place of 97 % (the slow disk sda gets 40 per second in place of 145)"
     assert because("hits") == "93 % of the reads hit the cache (the slow disk sda gets 60 per second in place of 150)"
+    assert because("hits of the ARC").startswith("93 % of the reads hit the cache (")
     assert because("deferred writes").startswith(
         "writes wait for the cache only and are written back later (the slow disk sda gets 40 per second in place of 150)"
     )

@@ -163,6 +163,9 @@ _LONG = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}\Z")
 
 
+#: Columns of series that DuckDB reads as arrays.
+_ARRAYS = {"DOUBLE": "float64", "BIGINT": "int64", "INTEGER": "int32"}
+
 #: The view of arrays, and its column with the number of a series.
 _SAMPLES, _NUMBER = "samples_of_series", "number_of_series"
 
@@ -177,8 +180,7 @@ class Batch:
         self._values = 0
         self._waiting = False
         self._first = table.series[0].name if table.series else ""
-        #: Whether the series are arrays of numbers, which DuckDB reads as they are.
-        self._arrays = bool(table.series) and all(column.type == "DOUBLE" for column in table.series)
+        self._arrays = bool(table.series) and all(column.type in _ARRAYS for column in table.series)
 
     def __bool__(self) -> bool:
         return bool(self._rows) or self._waiting
@@ -230,7 +232,8 @@ class Batch:
         if not self._arrays:
             self.database.execute(statement, [json.dumps(self._rows)])
             return
-        series = {column.name: np.concatenate([row[column.name] for row in self._rows]) for column in self.table.series}
+        # What is None becomes not-a-number.
+        series = {one.name: np.concatenate([np.asarray(row[one.name], dtype=_ARRAYS[one.type]) for row in self._rows]) for one in self.table.series}
         lengths = [len(row[self._first]) for row in self._rows]
         self.database.register(_SAMPLES, {_NUMBER: np.repeat(np.arange(len(lengths)), lengths), **series})
         try:
@@ -243,7 +246,7 @@ class Batch:
 def _select_arrays(table: Table, enumerations: t.Mapping[str, str]) -> str:
     """The same where the series are arrays. What is not a number in them becomes NULL."""
     keys = _select(Table("", "", (Column(_NUMBER, "BIGINT", ""), *table.key)), enumerations)
-    series = [f"nullif(s.{column.name}, 'NaN'::DOUBLE) AS {column.name}" for column in table.series]
+    series = [f"nullif(s.{one.name}, 'NaN'::DOUBLE) AS {one.name}" if one.type == "DOUBLE" else f"s.{one.name}" for one in table.series]
     names = [f"k.{column.name}" for column in table.key]
     return f"SELECT {', '.join([*names, *series])} FROM {_SAMPLES} s JOIN ({keys}) k USING ({_NUMBER})"
 

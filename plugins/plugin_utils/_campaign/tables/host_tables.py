@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import typing as t
@@ -34,18 +35,24 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, number, optional_integer, optional_text, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import StoredCell, read_cell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column, noted, row_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column, Measurement, noted, row_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import NOT_OF_THE_STACK, SIDES, drives_of, objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_flows import (
     CACHE_COLUMNS,
     DEVICE_COLUMNS,
+    Caches,
     CacheSamples,
+    Window,
     cache_flows,
+    cache_rates,
     cache_samples,
     caches_of,
+    counting,
     device_flows,
+    device_rates,
     notes_of,
+    windows_of,
     without_uncounted,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import (
@@ -58,7 +65,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
     literal,
     part_path,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Samples, read_samples
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Samples, merged, read_samples
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -143,15 +150,66 @@ def _wear(column: str, value: t.Any) -> t.Any:
     return number(value) if column in _REALS else optional_integer(value)
 
 
-def interval_rows(key: dict[str, t.Any], samples: Samples | CacheSamples, columns: t.Mapping[str, t.Any], start: float | None) -> list[dict[str, t.Any]]:
+class Sampled(t.NamedTuple):
+    """What the host sampled while fio ran, of one measurement.
+
+    :param key: its columns; ``start``: of what its seconds count.
+    :param layers: of its stack before.
+    :param window: not-a-number where it is not known when I/O began and ended, and ``around`` likewise: see :mod:`cell_flows`.
+    """
+
+    key: dict[str, t.Any]
+    layers: list[dict[str, t.Any]]
+    caches: Caches
+    counting: set[str | None]
+    samples: dict[str, Samples]
+    start: float
+    window: Window
+    around: Window
+
+
+def sampled_rows(cells: t.Sequence[Sampled]) -> tuple[dict[str, list[dict[str, t.Any]]], list[list[str]]]:
+    """The rows of what was sampled in some measurements, and what was wrong with it in each, as sentences."""
+    rows: dict[str, list[dict[str, t.Any]]] = {}
+    notes: list[list[str]] = [[] for _cell in cells]
+    device_figures, cache_figures, caches = {}, {}, None
+    windows, around = ([getattr(one, what) for one in cells] for what in ("window", "around"))
+    # What is divided by nothing is not known.
+    with np.errstate(all="ignore"):
+        if (devices := _merged(cells, "device")) is not None:
+            without_uncounted(devices, [one.counting for one in cells])
+            rows["device_intervals"] = interval_rows(cells, "device", devices, dict(zip(DEVICE_COLUMNS, devices.values)))
+            device_figures = device_rates(devices, windows_of(devices, windows), windows_of(devices, around))
+        if (read := _merged(cells, "cache")) is not None:
+            caches = cache_samples(read, [one.caches for one in cells])
+            values = (caches.times - caches.began, *caches.amounts, *caches.rates)
+            rows["cache_intervals"] = interval_rows(cells, "cache", caches, dict(zip(_CACHE_INTERVALS, values)))
+            cache_figures = cache_rates(caches, windows_of(caches, windows), windows_of(caches, around))
+            notes = notes_of(caches, windows)
+        measured = [(number, one) for number, one in enumerate(cells) if one.samples and not math.isnan(one.window[0])]
+        rows["flows"] = [{**one.key, **row} for number, one in measured for row in device_flows(number, one.layers, device_figures)]
+        rows["cache_flows"] = [
+            {**one.key, **row} for number, one in measured for row in cache_flows(number, one.layers, one.caches, caches, cache_figures, one.window)
+        ]
+    return rows, notes
+
+
+def _merged(cells: t.Sequence[Sampled], subject: str) -> Samples | None:
+    found = {number: one.samples[subject] for number, one in enumerate(cells) if subject in one.samples}
+    return merged(found) if found else None
+
+
+def interval_rows(cells: t.Sequence[Sampled], subject: str, samples: Samples | CacheSamples, columns: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """One series for each device or cache. The values are arrays, with not-a-number for what is not known.
 
     :param columns: arrays of all samples.
     """
-    zero = start if start is not None else next(iter(samples.times[~np.isnan(samples.times)].tolist()), 0.0)
+    zero, _end = windows_of(samples, [(one.start, one.start) for one in cells])
     columns = {"second": np.round(samples.times - zero, 3), **columns}
-    subject = "device" if isinstance(samples, Samples) else "cache"
-    return [{**key, subject: name, **{column: values[place] for column, values in columns.items()}} for name, place in samples.places.items()]
+    return [
+        {**cells[number].key, subject: name, **{column: values[place] for column, values in columns.items()}}
+        for (number, name), place in samples.places.items()
+    ]
 
 
 #: Values that are in memory as objects of Python; what is more waits in a table of the database.
@@ -364,12 +422,19 @@ class HostWriter:
         batches = {table.name: Batch(self.database, table) for table in TABLES}
         stacks = Stacks()
         groups: dict[str, str | None] = {}
+        waiting: list[_Cell] = []
         for record in records:
             variant = record.key.variant
             if variant not in groups:
                 groups[variant] = _group(folder / variant, problems)
-            for name, found in read_cell(record, groups[variant], lambda cell: _rows_of(cell, self.campaign, stacks)).items():
+            cell = read_cell(record, groups[variant], lambda cell: _read_all(cell, self.campaign, stacks))
+            for name, found in cell.rows.items():
                 batches[name].add(found)
+            waiting.append(cell)
+            if sum(one.values for one in waiting) > _MOST:
+                _add_sampled(batches, waiting, self.campaign)
+                waiting = []
+        _add_sampled(batches, waiting, self.campaign)
         batches["layers"].add(stacks.rows({"campaign": self.campaign, "host": host}))
         batches["targets_at_once"].add(
             {"campaign": self.campaign, "host": host, "variant": variant, "cell": cell, "common": common}
@@ -402,52 +467,63 @@ def _group(variant: Path, problems: list[str]) -> str | None:
         return None
 
 
-def _rows_of(cell: StoredCell, campaign: str, stacks: Stacks) -> dict[str, t.Iterable[dict[str, t.Any]]]:
-    """What one measurement adds to each table."""
+class _Cell(t.NamedTuple):
+    """What one measurement adds to the tables.
+
+    :param notes: of its series, for its rows in ``cells``.
+    """
+
+    rows: dict[str, t.Iterable[dict[str, t.Any]]]
+    measurements: list[Measurement]
+    notes: list[str]
+    sampled: Sampled
+
+    @property
+    def values(self) -> int:
+        return sum(one.values.size for one in self.sampled.samples.values())
+
+
+def _add_sampled(batches: t.Mapping[str, Batch], cells: t.Sequence[_Cell], campaign: str) -> None:
+    """What was sampled in some measurements, and their rows in ``cells``, which have the notes of that."""
+    rows, notes = sampled_rows([one.sampled for one in cells])
+    rows["cells"] = [{"campaign": campaign, **row_of(noted(one, cell.notes + more))} for cell, more in zip(cells, notes) for one in cell.measurements]
+    for name, found in rows.items():
+        batches[name].add(found)
+
+
+def _read_all(cell: StoredCell, campaign: str, stacks: Stacks) -> _Cell:
     record = cell.record
     key = {"campaign": campaign, "host": record.host, "variant": record.key.variant, "cell": record.key.cell, "repeat": record.key.repeat}
     series, without = cell.series()
-    # What is divided by nothing is not known.
-    with np.errstate(all="ignore"):
-        sampled, notes = _sampled(cell, key)
-    without += notes
     rows: dict[str, t.Iterable[dict[str, t.Any]]] = {
         # Lists: what cannot be computed is to be found out before anything of the measurement is in a table.
         "histograms": list(_histogram_rows(key, cell.histograms)),
-        "cells": [{"campaign": campaign, **row_of(noted(one, without))} for one in cell.measurements],
         "intervals": [{**key, "direction": direction, **seconds} for direction, seconds in series.items()],
     }
+    sampled = _sampled(cell, key)
     if record.path is not None and record.meta:
         for side, name in cell.stack_names.items():
             stacks.add(name, cell.stack.get(side))
         rows["devices"] = list(device_rows(key, cell.stack, record.meta.get("drives")))
-    return {**rows, **sampled}
+    return _Cell(rows, cell.measurements, without, sampled)
 
 
-def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> tuple[dict[str, list[dict[str, t.Any]]], list[str]]:
-    """The rows of what the host sampled while fio ran, and what was wrong with it, as sentences."""
+def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> Sampled:
     record, first = cell.record, cell.measurements[0]
-    if record.path is None or not record.meta:
-        return {}, []
-    layers, rows = objects(mapping(cell.stack.get("before")).get("layers")), {}
-    devices = _read(cell, _DEVICE_SERIES, "device", DEVICE_COLUMNS)
-    if devices is not None:
-        without_uncounted(devices, layers, record.meta.get("kernel"))
-        rows["device_intervals"] = interval_rows(key, devices, dict(zip(DEVICE_COLUMNS, devices.values)), first.io_start)
-    stacked, caches, read = caches_of(layers), None, _read(cell, _CACHE_SERIES, "cache", CACHE_COLUMNS)
-    if read is not None:
-        caches = cache_samples(read, stacked)
-        values = (caches.times - caches.began, *caches.amounts, *caches.rates)
-        rows["cache_intervals"] = interval_rows(key, caches, dict(zip(_CACHE_INTERVALS, values)), first.io_start)
-    if first.io_start is None or first.io_end is None or (devices is None and caches is None):
-        return rows, []
-    window = (first.io_start, first.io_end)
-    # A ramp does I/O before the measurement; earlier versions did not record it.
-    began = first.started if first.started is not None and record.meta.get("ramp") == 0 else first.io_start
-    around = (began, first.io_end if first.finished is None else first.finished)
-    rows["flows"] = [{**key, **row} for row in device_flows(layers, devices, window, around)]
-    rows["cache_flows"] = [{**key, **row} for row in cache_flows(layers, stacked, caches, window, around)]
-    return rows, [] if caches is None else notes_of(caches, window)
+    is_stored = record.path is not None and bool(record.meta)
+    layers = objects(mapping(cell.stack.get("before")).get("layers")) if is_stored else []
+    logs = (("device", _DEVICE_SERIES, DEVICE_COLUMNS), ("cache", _CACHE_SERIES, CACHE_COLUMNS)) if is_stored else ()
+    samples = {subject: found for subject, name, columns in logs if (found := _read(cell, name, subject, columns)) is not None}
+    window = around = (math.nan, math.nan)
+    if first.io_start is not None and first.io_end is not None:
+        window = (first.io_start, first.io_end)
+        # A ramp does I/O before the measurement; earlier versions did not record it.
+        began = first.started if first.started is not None and record.meta.get("ramp") == 0 else first.io_start
+        around = (began, first.io_end if first.finished is None else first.finished)
+    start = first.io_start
+    if start is None:
+        start = next((time for one in samples.values() for time in one.times.tolist() if not math.isnan(time)), 0.0)
+    return Sampled(key, layers, caches_of(layers), counting(layers, record.meta.get("kernel")), samples, start, window, around)
 
 
 def _read(cell: StoredCell, name: str, subject: str, columns: t.Sequence[str]) -> Samples | None:

@@ -49,11 +49,13 @@ def flows(lines, window=(0, 10), layers=None, started=-10.0, kernel="6.1.0", hea
     """By device, from lines of a device_series.log; seconds are those after ``io_start``. :param around: when fio was started and had ended."""
     layers = [layer("sda")] if layers is None else layers
     samples = read_samples("\n".join([header, *lines]) + "\n", "device", cell_flows.DEVICE_COLUMNS, None if started is None else START + started)
+    rates = {}
     if samples is not None:
-        cell_flows.without_uncounted(samples, layers, kernel)
-    with np.errstate(all="ignore"):
-        spans = ((START + begin, START + end) for begin, end in (window, around or window))
-        return {row["device"]: row for row in cell_flows.device_flows(layers, samples, *spans)}
+        cell_flows.without_uncounted(samples, [cell_flows.counting(layers, kernel)])
+        with np.errstate(all="ignore"):
+            spans = (cell_flows.windows_of(samples, [(START + begin, START + end)]) for begin, end in (window, around or window))
+            rates = cell_flows.device_rates(samples, *spans)
+    return {row["device"]: row for row in cell_flows.device_flows(0, layers, rates)}
 
 
 def caches(rows, kind="lvm_cache", window=(0, 40), header=sampler.CACHE_COLUMNS, layers=None, name="dm-0", **values):
@@ -64,9 +66,10 @@ def caches(rows, kind="lvm_cache", window=(0, 40), header=sampler.CACHE_COLUMNS,
     window = (START + window[0], START + window[1])
     stacked = cell_flows.caches_of(layers)
     with np.errstate(all="ignore"):
-        found = None if samples is None else cell_flows.cache_samples(samples, stacked)
-        rows = {row["device"]: row for row in cell_flows.cache_flows(layers, stacked, found, window, window)}
-        return rows, [] if found is None else cell_flows.notes_of(found, window)
+        found = None if samples is None else cell_flows.cache_samples(samples, [stacked])
+        rates = {} if found is None else cell_flows.cache_rates(found, *[cell_flows.windows_of(found, [window])] * 2)
+        rows = {row["device"]: row for row in cell_flows.cache_flows(0, layers, stacked, found, rates, window)}
+        return rows, [] if found is None else cell_flows.notes_of(found, [window])[0]
 
 
 def counted(*seconds, dirty=0, used=GIB // 2, size=GIB, rates=(10, 10, 10, 10, None, None), promotions=1, written=None):
@@ -210,7 +213,7 @@ def test_long_log_is_the_same_in_parts(monkeypatch):
     monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs._ROWS", 7)
     parts = read_samples(content, "device", cell_flows.DEVICE_COLUMNS)
     assert whole.places == parts.places and all(np.array_equal(*some, equal_nan=True) for some in zip(whole.values, parts.values))
-    assert whole.values[1, whole.places["sd1"]].tolist() == list(range(1, 500, 3))
+    assert whole.values[1, whole.places[0, "sd1"]].tolist() == list(range(1, 500, 3))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

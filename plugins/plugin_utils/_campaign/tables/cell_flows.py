@@ -10,6 +10,7 @@ Figures are computed of many measurements at once: arrays of a few samples take 
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import typing as t
@@ -170,6 +171,9 @@ CACHE_COLUMNS = (*_AMOUNTS, *_COUNTERS)
 #: Counters of 32 bits that wrapped have grown by less than this since.
 _WRAP, _MOST_GROWTH = 2.0**32, 2.0**28
 
+#: The size of a request in bytes.
+_SIZE = re.compile(r"[1-9][0-9]{2,9}\Z")
+
 #: Seconds between two steps of the counters of bcache (HZ * 300 / 22 in drivers/md/bcache/stats.c), and of a measurement that has enough of them.
 _STEP, _LEAST_STEPPED = 300 / 22, 30.0
 
@@ -329,6 +333,30 @@ def _late_rates(samples: CacheSamples, place: slice, window: Window) -> list[Row
             row = {column: None if math.isnan(value) else value / seconds for column, value in zip(_LOOKUPS, sums)}
         found.append(row)
     return found
+
+
+def request_sizes(stats: t.Mapping[str, t.Any]) -> tuple[dict[str, str], list[str]]:
+    """The requests of a measurement by size in bytes, as JSON, by the name of a cache; and why there are none, as sentences.
+
+    :param stats: a ``device-stats.json``.
+    """
+    before, after = (mapping(mapping(stats.get(side)).get("request_sizes")) for side in ("before", "after"))
+    found, notes = {}, []
+    for name in sorted(before.keys() & after.keys()):
+        first, last = (_counts(side[name]) for side in (before, after))
+        grown = {size: last.get(size, 0) - first.get(size, 0) for size in sorted({*first, *last})}
+        device = optional_text(name) or ""
+        if min(grown.values(), default=0) < 0:
+            notes.append(f"The counts of requests by size of the cache {device} fell while it was measured: they are not used.")
+        elif any(grown.values()):
+            found[device] = json.dumps({size: count for size, count in grown.items() if count})
+    return found, notes
+
+
+def _counts(raw: t.Any) -> dict[int, int]:
+    """Requests by size; what is no size or no count is left out."""
+    counts = {int(size): optional_integer(count) for size, count in mapping(raw).items() if _SIZE.match(size)}
+    return {size: count for size, count in counts.items() if count is not None}
 
 
 def notes_of(samples: CacheSamples, windows: t.Sequence[Window]) -> list[list[str]]:

@@ -24,12 +24,13 @@ import re
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import group_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import META_FILE, PLAN_FILE, ResultsError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import LARGEST_JSON, explained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DEVICE_STATS_FILE, META_FILE, PLAN_FILE, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import LARGEST_JSON, explained, read_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import read_limited, unpacked
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
@@ -52,6 +53,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
     device_flows,
     device_rates,
     notes_of,
+    request_sizes,
     windows_of,
     without_uncounted,
 )
@@ -154,7 +156,7 @@ class Sampled(t.NamedTuple):
     """What the host sampled while fio ran, of one measurement.
 
     :param key: its columns; ``start``: of what its seconds count.
-    :param layers: of its stack before.
+    :param layers: of its stack before; ``sizes``: see :func:`request_sizes`.
     :param window: not-a-number where it is not known when I/O began and ended, and ``around`` likewise: see :mod:`cell_flows`.
     """
 
@@ -163,6 +165,7 @@ class Sampled(t.NamedTuple):
     caches: Caches
     counting: set[str | None]
     samples: dict[str, Samples]
+    sizes: dict[str, str]
     start: float
     window: Window
     around: Window
@@ -189,7 +192,9 @@ def sampled_rows(cells: t.Sequence[Sampled]) -> tuple[dict[str, list[dict[str, t
         measured = [(number, one) for number, one in enumerate(cells) if one.samples and not math.isnan(one.window[0])]
         rows["flows"] = [{**one.key, **row} for number, one in measured for row in device_flows(number, one.layers, device_figures)]
         rows["cache_flows"] = [
-            {**one.key, **row} for number, one in measured for row in cache_flows(number, one.layers, one.caches, caches, cache_figures, one.window)
+            {**one.key, **row, "request_sizes": one.sizes.get(row["device"])}
+            for number, one in measured
+            for row in cache_flows(number, one.layers, one.caches, caches, cache_figures, one.window)
         ]
     return rows, notes
 
@@ -500,15 +505,15 @@ def _read_all(cell: StoredCell, campaign: str, stacks: Stacks) -> _Cell:
         "histograms": list(_histogram_rows(key, cell.histograms)),
         "intervals": [{**key, "direction": direction, **seconds} for direction, seconds in series.items()],
     }
-    sampled = _sampled(cell, key)
+    sampled, notes = _sampled(cell, key)
     if record.path is not None and record.meta:
         for side, name in cell.stack_names.items():
             stacks.add(name, cell.stack.get(side))
         rows["devices"] = list(device_rows(key, cell.stack, record.meta.get("drives")))
-    return _Cell(rows, cell.measurements, without, sampled)
+    return _Cell(rows, cell.measurements, without + notes, sampled)
 
 
-def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> Sampled:
+def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> tuple[Sampled, list[str]]:
     record, first = cell.record, cell.measurements[0]
     is_stored = record.path is not None and bool(record.meta)
     layers = objects(mapping(cell.stack.get("before")).get("layers")) if is_stored else []
@@ -523,7 +528,13 @@ def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> Sampled:
     start = first.io_start
     if start is None:
         start = next((time for one in samples.values() for time in one.times.tolist() if not math.isnan(time)), 0.0)
-    return Sampled(key, layers, caches_of(layers), counting(layers, record.meta.get("kernel")), samples, start, window, around)
+    caches = caches_of(layers)
+    sizes: dict[str, str] = {}
+    notes: list[str] = []
+    if DEVICE_STATS_FILE in cell.files and any(type_of(str(cache.get("type"))).counts_sizes for _level, cache in caches.values()):
+        with contextlib.suppress(ResultsError):
+            sizes, notes = request_sizes(read_json(f"{record.path}/{DEVICE_STATS_FILE}"))
+    return Sampled(key, layers, caches, counting(layers, record.meta.get("kernel")), samples, sizes, start, window, around), notes
 
 
 def _read(cell: StoredCell, name: str, subject: str, columns: t.Sequence[str]) -> Samples | None:

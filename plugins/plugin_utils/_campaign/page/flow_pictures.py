@@ -9,6 +9,7 @@ import json
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.causes import media_of, roles_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure, listed, megabytes, share, size
@@ -82,10 +83,10 @@ def _sizes(flows: CellFlows) -> tuple[str, tuple[Bar, ...]]:
     cache = next((one for one in flows.caches if one.request_sizes), None)
     if cache is None:
         return "", ()
-    counts = {int(size): count for size, count in json.loads(cache.request_sizes or "{}").items()}
+    counts = {int(of): count for of, count in json.loads(cache.request_sizes or "{}").items()}
     total = sum(counts.values())
     chosen = sorted(sorted(counts, key=lambda one: -counts[one])[:_MOST_BARS])
-    rows = [(size(one), counts[one]) for one in chosen]
+    rows = [(format_size(one), counts[one]) for one in chosen]
     rows += [("others", total - sum(counts[one] for one in chosen))] if len(counts) > len(chosen) else []
     return cache.device, tuple(Bar(label, round(BAR * count / total), share(count / total)) for label, count in rows)
 

@@ -354,6 +354,37 @@ def test_dirty_amount_at_the_threshold_is_full(settings):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Requests by size
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"512": 10, "4096": 100}, {"512": 15, "4096": 400, "8192": 1}, {512: 5, 4096: 300, 8192: 1}),
+        ({}, {"4096": 3}, {4096: 3}),
+        ({"4096": 3}, {"4096": 3}, None),
+        (None, {"4096": 3}, None),
+        ({"4096": 3}, None, None),
+        # What is no size or no count is left out.
+        ({"512": 1, ARABIC * 3: 1, "-512": 1}, {"512": 2, "4096": True, "1024": "5", "": 3, "9" * 30: 1}, {512: 1}),
+        ([], "x", None),
+    ],
+)
+def test_requests_by_size_are_those_of_the_measurement(before, after, expected):
+    sides = {side: {"request_sizes": {"dm-0": counts}} if counts is not None else {} for side, counts in (("before", before), ("after", after))}
+    found, notes = cell_flows.request_sizes(sides)
+    assert ({int(size): count for size, count in json.loads(found["dm-0"]).items()} if found else None, notes) == (expected, [])
+
+
+def test_counts_of_sizes_that_fall_are_said_and_give_nothing():
+    sides = {"before": {"request_sizes": {"dm-0": {"512": 9, "4096": 9}}}, "after": {"request_sizes": {"dm-0": {"512": 1, "4096": 90}}}}
+    assert cell_flows.request_sizes(sides) == (
+        {},
+        ["The counts of requests by size of the cache dm-0 fell while it was measured: they are not used."],
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Tables
 
 
@@ -434,6 +465,43 @@ def test_flushes_that_were_not_counted_are_null_in_intervals_too(campaign, ask):
         ("sda", 0, None),
         ("sdb", None, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stats", "expected"),
+    [
+        ("flashcache", '{"before": {"request_sizes": {"dm-0": {"4096": 1}}}, "after": {"request_sizes": {"dm-0": {"4096": 5}}}}', '{"4096": 4}'),
+        ("flashcache", '{"before": {}, "after": {}}', None),
+        ("flashcache", "[", None),
+        ("flashcache", '{"before": 1, "after": {"request_sizes": 7}}', None),
+        ("lvm_cache", '{"before": {"request_sizes": {"dm-0": {"4096": 1}}}, "after": {"request_sizes": {"dm-0": {"4096": 5}}}}', None),
+    ],
+)
+def test_requests_by_size_are_in_the_flow_of_the_cache(campaign, ask, kind, stats, expected):
+    place = campaign / PLACE
+    stack = json.loads((place / "stack.json").read_text())
+    stack["before"]["layers"][0]["caches"] = [block_cache(kind)]
+    (place / "stack.json").write_text(json.dumps(stack))
+    (place / "device-stats.json").write_text(stats)
+    change(place)
+    ingest(campaign, workers=1)
+    where = "WHERE host = 'host0000' AND variant = 'writeback' AND cell = 'randread-4k-qd1'"
+    assert ask(f"SELECT type, request_sizes, read_hits > 0 FROM cache_flows {where}", campaign) == [(kind, expected, True)]
+    with open_tables(campaign) as database:
+        [cache] = read_flows(database)["host0000", "writeback", "randread-4k-qd1", 1].caches
+    assert cache.request_sizes == expected
+
+
+def test_samples_of_many_measurements_are_not_mixed_wherever_they_are_parted(campaign, ask, monkeypatch):
+    """Those of a host are computed together, as far as they fit into memory."""
+    change(campaign / PLACE, io_start=None, io_end=None)
+    tables = ("flows", "cache_flows", "device_intervals", "cache_intervals", "cells")
+    ingest(campaign, workers=1, force=True)
+    at_once = [ask(f"SELECT * FROM {table} ORDER BY ALL", campaign) for table in tables]
+    monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables._MOST", 1)
+    ingest(campaign, workers=1, force=True)
+    assert [repr(ask(f"SELECT * FROM {table} ORDER BY ALL", campaign)) for table in tables] == list(map(repr, at_once)) and all(at_once)
+    assert ask("SELECT count(DISTINCT (host, variant, cell)) FROM flows", campaign) == [(7,)], "without a window there are no means"
 
 
 def test_what_happened_to_a_cache_is_a_note_of_its_cell(campaign, ask):

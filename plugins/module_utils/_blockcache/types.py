@@ -78,6 +78,7 @@ class CacheType:
     :param moves_blocks: whether a whole block is cached whatever the size of the request, and nothing is counted as bypassed.
     :param why_bypassed: what it bypasses, as the rest of a sentence; ``{cutoff}`` is the value of the setting ``cutoff``.
     :param cutoff_in_bytes: whether that is a size.
+    :param counts_sizes: whether it counts requests by size.
     :param shared_histogram: whether its counts of sizes are one for all caches of the host.
     :param counts_late: whether its counters are some seconds old.
     :param counts_sectors: whether it counts hits and misses in sectors.
@@ -102,6 +103,7 @@ class CacheType:
     why_bypassed: str = ""
     cutoff: str = ""
     cutoff_in_bytes: bool = False
+    counts_sizes: bool = False
     shared_histogram: bool = False
     counts_late: bool = False
     counts_sectors: bool = False
@@ -135,6 +137,7 @@ ENHANCEIO = CacheType(
     has_tools=True,
     whole_blocks=True,
     why_bypassed="it bypasses requests that are not whole blocks",
+    counts_sizes=True,
     counts_sectors=True,
 )
 #: In the order in which caches of several types are configured.
@@ -157,6 +160,7 @@ CACHE_TYPES: t.Mapping[str, CacheType] = {
             whole_blocks=True,
             why_bypassed="it bypasses every request that is not a whole block, and what is sequential beyond skip_seq_thresh_kb{cutoff}",
             cutoff="skip_seq_thresh_kb",
+            counts_sizes=True,
             shared_histogram=True,
         ),
         ENHANCEIO,

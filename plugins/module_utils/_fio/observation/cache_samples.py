@@ -9,6 +9,7 @@ its own folder, ZFS from ``arcstats``, which counts for all pools of the host.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import typing as t
 from pathlib import Path
@@ -76,6 +77,18 @@ class CacheSamples:
     def rows(self, names: t.Collection[str]) -> list[str]:
         """The same as lines of ``cache_series.log``."""
         return [sample.row for sample in self.read(names) if sample.used is not None or sample.dirty is not None or sample.counters]
+
+    def request_sizes(self, names: t.Collection[str]) -> dict[str, dict[int, int]]:
+        """Requests by size in bytes, of each cache among these kernel names that counts them. Of several that are counted together, of none."""
+        found: dict[str, dict[int, int]] = {}
+        for kind in (kind for kind in CACHE_TYPES.values() if kind.counts_sizes):
+            if kind.kernel_kind and not any(device.kind == kind.kernel_kind for device in map(self.devices.get, names) if device is not None):
+                continue
+            with contextlib.suppress(StorageError, OSError, ValueError):
+                caches = {one.device_name: dict(one.histogram) for one in READERS[kind.name](self.devices, self.runner, self.root) if one.device_name}
+                if len(caches) == 1 or not kind.shared_histogram:
+                    found.update({name: counts for name, counts in caches.items() if name in names})
+        return found
 
     def dirty(self, names: t.Collection[str]) -> int | None:
         """Bytes that the caches among these devices have not written back; ``None`` if one does not report it or cannot be read."""

@@ -150,6 +150,7 @@ class _HostState:
     time: float
     stats: t.Mapping[str, t.Mapping[str, int]]
     snapshot: Snapshot
+    sizes: t.Mapping[str, t.Mapping[int, int]]
     busy: float | None = None
 
 
@@ -278,15 +279,17 @@ class Measuring:
         if start_time.start is not None and gated:
             self.waiter.until(start_time.start - _READ, self.host.clock)
         ticks = read_cpu(self.host.root)
-        before = _HostState(self.host.clock(), fio_run.read_device_stats(names, self.host.root), snapshot)
+        sizes = self.caches.request_sizes(names)
+        before = _HostState(self.host.clock(), fio_run.read_device_stats(names, self.host.root), snapshot, sizes)
         sampler.begin()
         self._go(ready, start_time)
         self._await(ready)
         busy = busy_percent(ticks, read_cpu(self.host.root))
         after_stats, ended = fio_run.read_device_stats(names, self.host.root), self.host.clock()
         sampler.end()
+        sizes = self.caches.request_sizes(names)
         self.made.leave((place.facts.path, place.part.job.writes) for one in ready for place in one.places)
-        after = _HostState(ended, after_stats, self.snapshots.read() if last or self.waiter.stopping else self.snapshots.refreshed(), busy)
+        after = _HostState(ended, after_stats, self.snapshots.read() if last or self.waiter.stopping else self.snapshots.refreshed(), sizes, busy)
         return {one.requested.cell.key: self._store(one, hashes, start_time, before, after) for one in ready}
 
     @staticmethod
@@ -381,6 +384,9 @@ class Measuring:
         files.update({f"replay_{number}.log.gz": log.text.encode() for number, log in enumerate(cell.job.replays.values(), start=1)})
         sides = (("before", before), ("after", after))
         stats = {side: {"time": found.time, "devices": {name: found.stats[name] for name in one.names if name in found.stats}} for side, found in sides}
+        for side, found in sides:
+            sizes = {name: counts for name, counts in found.sizes.items() if name in one.names}
+            stats[side].update({"request_sizes": sizes} if sizes else {})
         files["device-stats.json"] = to_json({"schema": SCHEMA, **stats})
         files["stack.json"] = to_json({"schema": SCHEMA, **{side: found.snapshot.stack_of_all(one.tops) for side, found in sides}})
         if self._keep:

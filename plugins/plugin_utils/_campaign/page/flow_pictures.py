@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.causes import media_of, roles_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure, listed, megabytes, share, size
@@ -18,6 +20,9 @@ if t.TYPE_CHECKING:
 
 #: Units of a picture: its width, the height of a line, the space around text, and the width of a letter.
 WIDTH, LINE, _EDGE, _LETTER = 300, 16, 7, 8
+
+#: Likewise, the longest bar. The sizes that have one; the others have one together.
+BAR, _MOST_BARS = 170, 10
 
 
 class Box(t.NamedTuple):
@@ -44,11 +49,21 @@ class Box(t.NamedTuple):
         return int(60 * (self.busy or 0.0)) / 100
 
 
+class Bar(t.NamedTuple):
+    """Requests of one size. :param width: of the bar, from 0 on; ``share``: of all requests, as text."""
+
+    label: str
+    width: int
+    share: str
+
+
 class Picture(t.NamedTuple):
-    """One variant."""
+    """One variant. :param bars: requests by size at ``counted``, its cache, smallest first; empty where they were not counted."""
 
     title: str
     boxes: tuple[Box, ...]
+    counted: str = ""
+    bars: tuple[Bar, ...] = ()
 
     @property
     def height(self) -> int:
@@ -60,7 +75,20 @@ def pictures(a: Analysis) -> list[Picture]:
     first = next(iter(answer_text.in_order(a.answer.workloads)), None)
     found = [(one, one.flows) for one in first.results if one.flows is not None] if first is not None else []
     roles = roles_of([flows for _one, flows in found])
-    return [Picture(one.variant, tuple(_boxes(answer_text.value_of(first, one), flows, roles))) for one, flows in found]
+    return [Picture(one.variant, tuple(_boxes(answer_text.value_of(first, one), flows, roles)), *_sizes(flows)) for one, flows in found]
+
+
+def _sizes(flows: CellFlows) -> tuple[str, tuple[Bar, ...]]:
+    """The requests by size of the first cache that counts them."""
+    cache = next((one for one in flows.caches if one.request_sizes), None)
+    if cache is None:
+        return "", ()
+    counts = {int(of): count for of, count in json.loads(cache.request_sizes or "{}").items()}
+    total = sum(counts.values())
+    chosen = sorted(sorted(counts, key=lambda one: -counts[one])[:_MOST_BARS])
+    rows = [(format_size(one), counts[one]) for one in chosen]
+    rows += [("others", total - sum(counts[one] for one in chosen))] if len(counts) > len(chosen) else []
+    return cache.device, tuple(Bar(label, round(BAR * count / total), share(count / total)) for label, count in rows)
 
 
 def _boxes(value: str, flows: CellFlows, roles: t.Mapping[str, str]) -> t.Iterator[Box]:

@@ -59,15 +59,16 @@ Histograms = t.Dict[str, t.Tuple[str, "Bins"]]
 # Histograms
 
 
-def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histograms:
+def histograms_of(record: CellRecord, output: fio_output.Output | None, summary: t.Mapping[str, t.Any]) -> Histograms:
     """The kind of latency and its bins by direction, of a measurement with numbers.
 
     Threads that ran together are added up. There is none where a thread has none, or where a stonewall parts the threads.
+
+    :param summary: of :func:`consistent_summary`.
     """
     if output is None or record.state not in MEASURED:
         return {}
     found: Histograms = {}
-    summary, _notes = _consistent(record)
     for direction in fio_output.DIRECTIONS:
         active = [job for job in output.jobs if direction in job.directions]
         if not active or _are_parted(active, mapping(summary.get(direction))):
@@ -92,8 +93,10 @@ def _is_withheld(latency: t.Mapping[str, t.Any]) -> bool:
     return CONTRADICTS in flags_of(latency)
 
 
-def _consistent(record: CellRecord) -> tuple[_Values, list[str]]:
+def consistent_summary(record: CellRecord) -> tuple[_Values, list[str]]:
     """The summary of a measurement without what contradicts itself, and why that is withheld: older versions did not check it."""
+    if record.state not in MEASURED:
+        return {}, []
     summary = mapping(record.meta.get("summary"))
     old = [name for name, found in summary.items() if isinstance(found, dict) and found.get("in_flight") is None]
     depths = {name: depth for name in old if (depth := _in_flight("write" if name == "sync" else name, record)) is not None}
@@ -123,9 +126,12 @@ def _has_room(bins: Bins) -> bool:
 # Cells
 
 
-def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], beside: t.Mapping[str, t.Any]) -> list[Measurement]:
+def measurements_of(
+    record: CellRecord, consistent: tuple[_Values, list[str]], histograms: t.Callable[[], Histograms], beside: t.Mapping[str, t.Any]
+) -> list[Measurement]:
     """The rows of one measurement: one for each direction that has numbers, else one without.
 
+    :param consistent: see :func:`consistent_summary`.
     :param histograms: reads them; only called for a measurement whose summary has no percentiles.
     :param beside: further facts of the measurement, by column: its stack, its models, its group.
     """
@@ -133,10 +139,9 @@ def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], 
     columns = {**_recorded(record), **_requested(record.job), **beside}
     rows = [
         Measurement(*key, direction, **{**columns, **_requested(_job_of(record, direction)), **beside, **_targets_of(record, direction)}, **numbers)
-        for direction, numbers in _numbers(record, histograms).items()
+        for direction, numbers in _numbers(consistent[0], histograms).items()
     ]
-    notes = _consistent(record)[1] if rows else []
-    return [noted(one, notes) for one in rows] or [Measurement(*key, **columns)]
+    return [noted(one, consistent[1]) for one in rows] or [Measurement(*key, **columns)]
 
 
 def _recorded(record: CellRecord) -> _Values:
@@ -265,11 +270,8 @@ def _bytes(raw: str) -> int | None:
         return None
 
 
-def _numbers(record: CellRecord, histograms: t.Callable[[], Histograms]) -> dict[str, _Values]:
+def _numbers(summary: _Values, histograms: t.Callable[[], Histograms]) -> dict[str, _Values]:
     """What was measured, by direction."""
-    if record.state not in MEASURED:
-        return {}
-    summary, _notes = _consistent(record)
     found: dict[str, _Values] = {}
     for direction in fio_output.DIRECTIONS:
         raw = mapping(summary.get(direction))

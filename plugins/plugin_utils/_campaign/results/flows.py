@@ -108,6 +108,7 @@ class CacheFlow:
     :param promoted: blocks per second that were copied into the cache.
     :param written_back: bytes per second from the cache to its origin.
     :param state: one of :data:`STATES`, or ``None``.
+    :param request_sizes: requests by size in bytes, JSON; ``None`` where they are not known.
     """
 
     level: int | None
@@ -132,6 +133,7 @@ class CacheFlow:
     dirty_end: int | None
     dirty_most: int | None
     state: str | None
+    request_sizes: str | None = None
 
     @property
     def hit_ratio(self) -> float | None:

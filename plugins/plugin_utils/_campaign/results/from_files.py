@@ -30,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import read_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import CELL_TROUBLE, fio_result, logs, trouble
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, number, optional_text
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import Histograms, histograms_of, measurements_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import Histograms, consistent_summary, histograms_of, measurements_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import (
@@ -295,10 +295,14 @@ def _every_second(values: Seconds, seconds: t.Iterable[int], not_logged: t.Conta
 def _not_logged(logs: t.Sequence[t.Sequence[tuple[float, float]]], zero: float) -> set[int]:
     """Seconds after the last row of a thread: if others follow it, these are none in which nothing was done. Nor is what lies between two threads that
     follow each other, as the ramp of the second."""
-    spans = [(min(seconds), max(seconds)) for seconds in (_seconds(rows, zero) for rows in logs if rows)]
+    every = [_seconds(rows, zero) for rows in logs if rows]
+    if len(every) == 1 and len(set(every[0])) == len(every[0]):
+        # One thread.
+        return set()
+    spans = [(min(seconds), max(seconds)) for seconds in every]
     found = {end + 1 for _begin, end in spans if end < max(end for _begin, end in spans)}
     # Of threads that share a log, some may have no row of the last second.
-    counts = [collections.Counter(_seconds(rows, zero)) for rows in logs if rows]
+    counts = [collections.Counter(seconds) for seconds in every]
     found.update(end for count in counts if (end := max(count)) and count[end] < max(count.values()))
     last = None
     for begin, end in sorted(spans):
@@ -323,13 +327,21 @@ def _added(logs: t.Iterable[t.Sequence[tuple[float, float]]], zero: float) -> Se
     found: Seconds = {}
     for rows in logs:
         seconds = _seconds(rows, zero)
-        if not found and len(set(seconds)) == len(seconds):
-            found = {second: 0.0 + value for second, (_time, value) in zip(seconds, rows) if second >= 0}
+        if not found and (alone := _once(seconds, rows)) is not None:
+            found = alone
             continue
         for second, (_time, value) in zip(seconds, rows):
             if second >= 0:
                 found[second] = found.get(second, 0.0) + value
     return found
+
+
+def _once(seconds: t.Sequence[int], rows: t.Sequence[tuple[float, float]]) -> Seconds | None:
+    """Values by second; ``None`` if a second has several."""
+    found = {second: 0.0 + value for second, (_time, value) in zip(seconds, rows)}
+    if len(found) < len(seconds):
+        return None
+    return found if min(found, default=0) >= 0 else {second: value for second, value in found.items() if second >= 0}
 
 
 def _seconds(rows: t.Sequence[tuple[float, float]], zero: float) -> list[int]:
@@ -340,10 +352,8 @@ def _seconds(rows: t.Sequence[tuple[float, float]], zero: float) -> list[int]:
 
 def _weighted(latencies: t.Sequence[t.Sequence[tuple[float, float]]], rates: t.Sequence[t.Sequence[tuple[float, float]]], zero: float) -> Seconds:
     """Means of threads, each weighted with the I/Os it did in that second; equally where that is not known."""
-    if len(latencies) == 1:
-        seconds = _seconds(latencies[0], zero)
-        if len(set(seconds)) == len(seconds):
-            return _added(latencies, zero)
+    if len(latencies) == 1 and (found := _once(_seconds(latencies[0], zero), latencies[0])) is not None:
+        return found
     weighted: Seconds = {}
     weights: Seconds = {}
     for thread, rows in enumerate(latencies):
@@ -386,10 +396,15 @@ class StoredCell:
         return {side: stack_name(self.stack.get(side)) for side in SIDES}
 
     @functools.cached_property
+    def consistent(self) -> tuple[dict[str, t.Any], list[str]]:
+        """See :func:`consistent_summary`."""
+        return consistent_summary(self.record)
+
+    @functools.cached_property
     def histograms(self) -> Histograms:
         record = self.record
         there = record.path is not None and record.state in MEASURED and record.meta.get("summary") and OUTPUT_FILE in self.files
-        return histograms_of(record, fio_result(record.path)) if there and record.path is not None else {}
+        return histograms_of(record, fio_result(record.path), self.consistent[0]) if there and record.path is not None else {}
 
     @functools.cached_property
     def measurements(self) -> list[Measurement]:
@@ -400,7 +415,7 @@ class StoredCell:
             drives, target = drives_of(self.stack.get("before")), {} if record.meta.get("targets") else mapping(record.meta.get("target"))
             beside.update({name: optional_text(target.get(name)) or common_text(drives, name) for name in ("model", "firmware")})
             beside.update({f"stack_{side}": name for side, name in self.stack_names.items()})
-        return measurements_of(record, lambda: self.histograms, beside)
+        return measurements_of(record, self.consistent, lambda: self.histograms, beside)
 
     def series(self, *, latency: bool = True) -> tuple[dict[str, Series], list[str]]:
         """The series by direction, none of a measurement without numbers; and why there is none, as sentences."""

@@ -4,10 +4,13 @@
 """What passed each device and each cache of one measurement: the samples of its host over the time from ``io_start`` to ``io_end``.
 
 A rate is the mean of its intervals, each weighted with its part in that time. Where less than 80 % of it is known, so is no mean.
+
+Figures are computed of many measurements at once: arrays of a few samples take as long as those of thousands.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import typing as t
@@ -16,7 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.typ
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import ARC, L2ARC
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, number, optional_integer, optional_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, optional_integer, optional_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import number as as_number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import hit_ratio, state_of_cache
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
@@ -27,8 +31,14 @@ if t.TYPE_CHECKING:
 
 Row = t.Dict[str, t.Any]
 
-#: Seconds from ``io_start`` to ``io_end``, s since 1970.
+#: From ``io_start`` to ``io_end``, s since 1970.
 Window = t.Tuple[float, float]
+
+#: Beginnings and ends of the windows of all samples.
+Windows = t.Tuple[t.Any, t.Any]
+
+#: Of figures: the number of a measurement, and a name.
+Key = t.Tuple[int, str]
 
 #: The part of the time that must be known.
 _COVERED = 0.8
@@ -51,32 +61,47 @@ _OF_RATES = [_PLACES[name] for name in ("r_s", "w_s", "f_s", "rkb_s", "wkb_s", "
 _COMPUTED = ("read_wait", "write_wait", "flush_wait", "request_bytes")
 
 
-def without_uncounted(samples: Samples, layers: t.Sequence[t.Mapping[str, t.Any]], kernel: t.Any) -> None:
-    """Take the flushes away that nothing has counted: earlier versions of the collection wrote 0, and a wait of 0, for them."""
+def counting(layers: t.Sequence[t.Mapping[str, t.Any]], kernel: t.Any) -> set[str | None]:
+    """The devices of a stack whose flushes a kernel counts."""
     version = re.match(r"(\d{1,4})\.(\d{1,4})", kernel) if isinstance(kernel, str) else None
-    counts = version is not None and tuple(map(int, version.groups())) >= _FIRST_KERNEL
-    counting = {layer.get("name") for layer in layers if layer.get("kind") in _COUNT_FLUSHES} if counts else ()
+    if version is None or tuple(map(int, version.groups())) < _FIRST_KERNEL:
+        return set()
+    return {optional_text(layer.get("name")) for layer in layers if optional_text(layer.get("kind")) in _COUNT_FLUSHES}
+
+
+def without_uncounted(samples: Samples, devices: t.Sequence[t.Container[str | None]]) -> None:
+    """Take the flushes away that nothing has counted: earlier versions of the collection wrote 0, and a wait of 0, for them.
+
+    :param devices: of each measurement, those of :func:`counting`.
+    """
+    uncounted = np.zeros(len(samples.times), dtype=bool)
+    for (number, name), place in samples.places.items():
+        uncounted[place] = name not in devices[number]
     flushes = [_PLACES["f_s"], _PLACES["f_await_ms"]]
-    for name, place in samples.places.items():
-        if name not in counting:
-            values = samples.values[flushes, place]
-            values[:, (values == 0).all(axis=0)] = np.nan
-            samples.values[flushes, place] = values
+    values = samples.values[flushes]
+    values[:, uncounted & (values == 0).all(axis=0)] = np.nan
+    samples.values[flushes] = values
 
 
-def device_flows(layers: t.Sequence[t.Mapping[str, t.Any]], samples: Samples | None, window: Window, around: Window) -> t.Iterator[Row]:
-    """A row of ``flows`` for each device of a stack; without figures for one that has no samples. :param around: of :func:`_undiluted`."""
-    rates = _rates_of(samples, window, around) if samples is not None else {}
+def windows_of(samples: Samples | CacheSamples, spans: t.Sequence[Window]) -> Windows:
+    """:param spans: the window of each measurement."""
+    ends = np.array(spans)[[number for number, _name in samples.places]]
+    begin, end = np.repeat(ends, [place.stop - place.start for place in samples.places.values()], axis=0).T
+    return begin, end
+
+
+def device_flows(number: int, layers: t.Sequence[t.Mapping[str, t.Any]], rates: t.Mapping[Key, Row]) -> t.Iterator[Row]:
+    """A row of ``flows`` for each device of the stack of a measurement; without figures for one that has no samples."""
     for level, layer in enumerate(layers):
         device = optional_text(layer.get("name")) or ""
         row: Row = {"level": level, "device": device, "kind": optional_text(layer.get("kind")), "model": optional_text(layer.get("model"))}
         row["rotational"] = flag(layer.get("rotational"))
-        row.update(rates.get(device, {}))
+        row.update(rates.get((number, device), {}))
         yield row
 
 
-def _rates_of(samples: Samples, window: Window, around: Window) -> dict[str, Row]:
-    """The figures of each device that has samples."""
+def device_rates(samples: Samples, window: Windows, around: Windows) -> dict[Key, Row]:
+    """The figures of each device that has samples. :param around: of :func:`_undiluted`."""
     counts = samples.values[_COUNTS]
     waited = counts * samples.values[_WAITS]
     # Of I/Os that there were none of, none waited.
@@ -92,19 +117,20 @@ def _rates_of(samples: Samples, window: Window, around: Window) -> dict[str, Row
     return _rows((*_RATES, *_COMPUTED), np.concatenate((rates, *computed)), samples.places)
 
 
-def _rows(columns: t.Sequence[str], values: t.Any, places: t.Iterable[str]) -> dict[str, Row]:
+def _rows(columns: t.Sequence[str], values: t.Any, places: t.Iterable[Key]) -> dict[Key, Row]:
     """Values by name and column; ``None`` for what is not known or no figure."""
     values[~(values <= LARGEST)] = np.nan
-    return {name: {column: None if math.isnan(one) else one for column, one in zip(columns, some)} for name, some in zip(places, values.T.tolist())}
+    known = np.where(np.isnan(values), None, values).T.tolist()
+    return {key: dict(zip(columns, some)) for key, some in zip(places, known)}
 
 
-def _parts(began: t.Any, ended: t.Any, window: Window) -> t.Any:
+def _parts(began: t.Any, ended: t.Any, window: Windows) -> t.Any:
     """Seconds of each interval that are in a window."""
     parts = np.minimum(ended, window[1]) - np.maximum(began, window[0])
     return np.where(parts > 0, parts, 0.0)
 
 
-def _undiluted(began: t.Any, ended: t.Any, window: Window, around: Window) -> t.Any:
+def _undiluted(began: t.Any, ended: t.Any, window: Windows, around: Windows) -> t.Any:
     """By what the rates of each interval are to be multiplied, so that they are those of its part in a window.
 
     fio needs a second to start, and some time to end, in which nothing is done: what an interval counted there belongs to the window.
@@ -118,13 +144,13 @@ def _undiluted(began: t.Any, ended: t.Any, window: Window, around: Window) -> t.
     return np.where(is_edge, (ended - began) / np.where(inside > 0, inside, 1.0), 1.0)
 
 
-def _means(rows: t.Any, parts: t.Any, window: Window, places: t.Mapping[str, slice]) -> t.Any:
+def _means(rows: t.Any, parts: t.Any, window: Windows, places: t.Mapping[Key, slice]) -> t.Any:
     """The mean of each row of values, one column for each name."""
     known = np.isfinite(rows)
     starts = [place.start for place in places.values()]
     covered = np.add.reduceat(known * parts, starts, axis=1)
     sums = np.add.reduceat(np.where(known, rows, 0.0) * parts, starts, axis=1)
-    return np.where(covered >= max(_COVERED * (window[1] - window[0]), 1e-6), sums, np.nan) / covered
+    return np.where(covered >= np.maximum(_COVERED * (window[1] - window[0])[starts], 1e-6), sums, np.nan) / covered
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -145,6 +171,9 @@ CACHE_COLUMNS = (*_AMOUNTS, *_COUNTERS)
 
 #: Counters of 32 bits that wrapped have grown by less than this since.
 _WRAP, _MOST_GROWTH = 2.0**32, 2.0**28
+
+#: The size of a request in bytes.
+_SIZE = re.compile(r"[1-9][0-9]{2,9}\Z")
 
 #: Seconds between two steps of the counters of bcache (HZ * 300 / 22 in drivers/md/bcache/stats.c), and of a measurement that has enough of them.
 _STEP, _LEAST_STEPPED = 300 / 22, 30.0
@@ -168,7 +197,7 @@ class CacheSamples(t.NamedTuple):
     :param again: where the counters began again.
     """
 
-    places: dict[str, slice]
+    places: dict[Key, slice]
     times: t.Any
     began: t.Any
     amounts: t.Any
@@ -176,10 +205,14 @@ class CacheSamples(t.NamedTuple):
     again: t.Any
 
 
-def cache_samples(samples: Samples, caches: t.Mapping[str, tuple[int, t.Mapping[str, t.Any]]]) -> CacheSamples:
+#: The caches of a stack, see :func:`caches_of`.
+Caches = t.Mapping[str, t.Tuple[int, t.Mapping[str, t.Any]]]
+
+
+def cache_samples(samples: Samples, caches: t.Sequence[Caches]) -> CacheSamples:
     """The samples of caches.
 
-    :param caches: what the stack has of them.
+    :param caches: what the stack of each measurement has of them.
     """
     starts = [place.start for place in samples.places.values()]
     grown = np.diff(samples.values[len(_AMOUNTS) :], axis=1, prepend=np.nan)
@@ -193,15 +226,15 @@ def cache_samples(samples: Samples, caches: t.Mapping[str, tuple[int, t.Mapping[
     seconds[~(seconds > 0)] = np.nan
     rates = grown / seconds
     rates[:, again] = np.nan
-    for name, place in samples.places.items():
-        cache = caches.get(name, (0, {}))[1]
+    for (number, name), place in samples.places.items():
+        cache = caches[number].get(name, (0, {}))[1]
         if type_of(str(cache.get("type"))).counts_sectors:
-            rates[: len(_LOOKUPS), place] *= SECTOR / (number(cache.get("block_size")) or math.nan)
+            rates[: len(_LOOKUPS), place] *= SECTOR / (as_number(cache.get("block_size")) or math.nan)
     rates[rates > LARGEST] = np.nan
     return CacheSamples(samples.places, samples.times, began, samples.values[: len(_AMOUNTS)], rates, again)
 
 
-def caches_of(layers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, tuple[int, t.Mapping[str, t.Any]]]:
+def caches_of(layers: t.Sequence[t.Mapping[str, t.Any]]) -> Caches:
     """The SSD caches of a stack: level and state by the kernel name of the cached device."""
     found = {}
     for level, layer in enumerate(layers):
@@ -215,39 +248,34 @@ def caches_of(layers: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, tuple[int,
 
 
 def cache_flows(
-    layers: t.Sequence[t.Mapping[str, t.Any]],
-    caches: t.Mapping[str, tuple[int, t.Mapping[str, t.Any]]],
-    samples: CacheSamples | None,
-    window: Window,
-    around: Window,
+    number: int, layers: t.Sequence[t.Mapping[str, t.Any]], caches: Caches, samples: CacheSamples | None, rates: t.Mapping[Key, t.Sequence[Row]], window: Window
 ) -> t.Iterator[Row]:
-    """A row of ``cache_flows`` for each cache of a stack and each that was sampled. :param around: of :func:`_undiluted`."""
-    levels = {layer.get("name"): level for level, layer in enumerate(layers)}
-    rates = _cache_rates(samples, window, around) if samples is not None else {}
-    for name in dict.fromkeys((*caches, *rates)):
+    """A row of ``cache_flows`` for each cache of the stack of a measurement and each that was sampled. :param rates: of :func:`cache_rates`."""
+    levels = {optional_text(layer.get("name")): level for level, layer in enumerate(layers)}
+    for name in dict.fromkeys((*caches, *(name for of, name in rates if of == number))):
         level, cache = caches.get(name, (levels.get(name), {"type": "zfs"} if name in (ARC, L2ARC) else {}))
         fast = cache.get("cache_device_names")
         row: Row = {"level": level, "device": name, **{column: optional_text(cache.get(column)) for column in ("type", "mode")}}
         row["size"] = optional_integer(cache.get("size"))
         row["fast"] = [one for one in map(optional_text, fast) if one] if isinstance(fast, list) else []
         row["origin"] = _origin(layers, level, cache, row["fast"])
-        if samples is not None and name in rates:
-            means = rates[name]
+        if samples is not None and (number, name) in rates:
+            means = rates[number, name]
             if type_of(str(cache.get("type"))).counts_late:
-                means = [{**of, **late} for of, late in zip(means, _late_rates(samples, name, window))]
-            row.update(_figures_of(samples, name, means, window, cache, row["size"]))
+                means = [{**of, **late} for of, late in zip(means, _late_rates(samples, samples.places[number, name], window))]
+            row.update(_figures_of(samples, samples.places[number, name], means, window, cache, row["size"]))
         yield row
 
 
-def _cache_rates(samples: CacheSamples, window: Window, around: Window) -> dict[str, list[Row]]:
-    """The rates of each cache over the whole time and over its halves."""
+def cache_rates(samples: CacheSamples, window: Windows, around: Windows) -> dict[Key, list[Row]]:
+    """The rates of each cache over the whole time and over its halves. :param around: of :func:`_undiluted`."""
     middle = (window[0] + window[1]) / 2
     rates = samples.rates * _undiluted(samples.began, samples.times, window, around)
-    found: dict[str, list[Row]] = {}
+    found: dict[Key, list[Row]] = {}
     for part in (window, (window[0], middle), (middle, window[1])):
         means = _means(rates, _parts(samples.began, samples.times, part), part, samples.places)
-        for name, row in _rows(tuple(_COUNTERS.values()), means, samples.places).items():
-            found.setdefault(name, []).append(row)
+        for key, row in _rows(tuple(_COUNTERS.values()), means, samples.places).items():
+            found.setdefault(key, []).append(row)
     return found
 
 
@@ -260,37 +288,35 @@ def _origin(layers: t.Sequence[t.Mapping[str, t.Any]], level: int | None, cache:
     return optional_text(found if found is not None or len(others) != 1 else others[0])
 
 
-def _figures_of(samples: CacheSamples, name: str, means: t.Sequence[Row], window: Window, cache: t.Mapping[str, t.Any], size: int | None) -> Row:
+def _figures_of(samples: CacheSamples, place: slice, means: t.Sequence[Row], window: Window, cache: t.Mapping[str, t.Any], size: int | None) -> Row:
     row: Row = dict(means[0])
-    place = samples.places[name]
-    dirty, used = (_course(samples.times[place], values, window) for values in samples.amounts[:2, place])
+    times = samples.times[place].tolist()
+    *amounts, sizes = samples.amounts[:, place].tolist()
+    dirty, used = (_course(times, values, window) for values in amounts)
     for column, course in (("dirty", dirty), ("used", used)):
-        amounts = (course[0], course[-1], max(course)) if course else (None, None, None)
-        row.update({f"{column}_{when}": optional_integer(value) for when, value in zip(("start", "end", "most"), amounts)})
-    sizes = samples.amounts[2, place]
-    sizes = sizes[np.isfinite(sizes)].tolist()
-    row["size"] = size = optional_integer(sizes[-1]) if sizes else size
-    share = next((value for name in _THRESHOLDS if (value := number(mapping(cache.get("settings")).get(name))) is not None), None)
+        moments = (course[0], course[-1], max(course)) if course else (None, None, None)
+        row.update({f"{column}_{when}": optional_integer(value) for when, value in zip(("start", "end", "most"), moments)})
+    row["size"] = size = next((optional_integer(one) for one in reversed(sizes) if not math.isnan(one)), size)
+    share = next((value for name in _THRESHOLDS if (value := as_number(mapping(cache.get("settings")).get(name))) is not None), None)
     halves = [hit_ratio(*((half[f"{what}_hits"], half[f"{what}_misses"]) for what in ("read", "write"))) for half in means[1:]]
     row["state"] = state_of_cache(size, used, dirty, halves, size * share / 100 if size and share else None)
     return row
 
 
-def _course(times: t.Any, values: t.Any, window: Window) -> list[float]:
+def _course(times: t.Sequence[float], values: t.Sequence[float], window: Window) -> list[float]:
     """What an amount was at the beginning, in between, and at the end; nothing if it was not read at the beginning or at the end."""
-    known = np.isfinite(values) & np.isfinite(times)
-    times, values = times[known], values[known]
-    if not len(times):
+    known = [(time, value) for time, value in zip(times, values) if not math.isnan(time + value)]
+    if not known:
         return []
-    first, last = (int(np.abs(times - moment).argmin()) for moment in window)
-    if last < first or max(abs(times[first] - window[0]), abs(times[last] - window[1])) > _REACH:
+    away = [[abs(time - moment) for time, _value in known] for moment in window]
+    first, last = (distances.index(min(distances)) for distances in away)
+    if last < first or max(away[0][first], away[1][last]) > _REACH:
         return []
-    return values[first : last + 1].tolist()
+    return [value for _time, value in known[first : last + 1]]
 
 
-def _late_rates(samples: CacheSamples, name: str, window: Window) -> list[Row]:
+def _late_rates(samples: CacheSamples, place: slice, window: Window) -> list[Row]:
     """Rates of counters that are added to every 13.6 s, between the first and the last step of a measurement, and of the halves between."""
-    place = samples.places[name]
     times, began = samples.times[place], samples.began[place]
     grown = samples.rates[: len(_LOOKUPS), place] * (times - began)
     steps = np.flatnonzero((grown > 0).any(axis=0) & (began >= window[0]) & (times <= window[1] + 1))
@@ -310,14 +336,40 @@ def _late_rates(samples: CacheSamples, name: str, window: Window) -> list[Row]:
     return found
 
 
-def notes_of(samples: CacheSamples, window: Window) -> list[str]:
-    """What went wrong with the samples of caches, as sentences."""
-    notes = []
-    for name, place in samples.places.items():
-        times = samples.times[place]
-        if (samples.again[place] & (times > window[0]) & (times <= window[1] + _REACH)).any():
+def request_sizes(stats: t.Mapping[str, t.Any]) -> tuple[dict[str, str], list[str]]:
+    """The requests of a measurement by size in bytes, as JSON, by the name of a cache; and why there are none, as sentences.
+
+    :param stats: a ``device-stats.json``.
+    """
+    before, after = (mapping(mapping(stats.get(side)).get("request_sizes")) for side in ("before", "after"))
+    found, notes = {}, []
+    for name in sorted(before.keys() & after.keys()):
+        first, last = (_counts(side[name]) for side in (before, after))
+        grown = {size: last.get(size, 0) - first.get(size, 0) for size in sorted({*first, *last})}
+        device = optional_text(name) or ""
+        if min(grown.values(), default=0) < 0:
+            notes.append(f"The counts of requests by size of the cache {device} fell while it was measured: they are not used.")
+        elif any(grown.values()):
+            found[device] = json.dumps({size: count for size, count in grown.items() if count})
+    return found, notes
+
+
+def _counts(raw: t.Any) -> dict[int, int]:
+    """Requests by size; what is no size or no count is left out."""
+    counts = {int(size): optional_integer(count) for size, count in mapping(raw).items() if _SIZE.match(size)}
+    return {size: count for size, count in counts.items() if count is not None}
+
+
+def notes_of(samples: CacheSamples, windows: t.Sequence[Window]) -> list[list[str]]:
+    """What went wrong with the samples of the caches of each measurement, as sentences."""
+    begin, end = windows_of(samples, windows)
+    again = samples.again & (samples.times > begin) & (samples.times <= end + _REACH)
+    every: list[list[str]] = [[] for _window in windows]
+    for (number, name), place in samples.places.items():
+        notes, window = every[number], windows[number]
+        if again[place].any():
             notes.append(f"The counters of the cache {name} began again while it was measured: nothing is concluded from what they counted across that.")
-        times = times[np.isfinite(times)]
-        if len(times) and times[-1] < window[1] - _REACH:
+        times = [time for time in samples.times[place].tolist() if not math.isnan(time)]
+        if times and times[-1] < window[1] - _REACH:
             notes.append(f"The cache {name} could not be read any more from second {figure(max(times[-1] - window[0], 0))} of the measurement on.")
-    return notes
+    return every

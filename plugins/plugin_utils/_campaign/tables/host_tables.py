@@ -18,34 +18,43 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import group_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import META_FILE, PLAN_FILE, ResultsError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import LARGEST_JSON, explained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DEVICE_STATS_FILE, META_FILE, PLAN_FILE, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import LARGEST_JSON, explained, read_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import read_limited, unpacked
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, number, optional_integer, optional_text, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import StoredCell, read_cell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column, noted, row_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column, Measurement, noted, row_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import NOT_OF_THE_STACK, SIDES, drives_of, objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.cell_flows import (
     CACHE_COLUMNS,
     DEVICE_COLUMNS,
+    Caches,
     CacheSamples,
+    Window,
     cache_flows,
+    cache_rates,
     cache_samples,
     caches_of,
+    counting,
     device_flows,
+    device_rates,
     notes_of,
+    request_sizes,
+    windows_of,
     without_uncounted,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import (
@@ -58,7 +67,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
     literal,
     part_path,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Samples, read_samples
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs import Samples, merged, read_samples
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -143,15 +152,69 @@ def _wear(column: str, value: t.Any) -> t.Any:
     return number(value) if column in _REALS else optional_integer(value)
 
 
-def interval_rows(key: dict[str, t.Any], samples: Samples | CacheSamples, columns: t.Mapping[str, t.Any], start: float | None) -> list[dict[str, t.Any]]:
+class Sampled(t.NamedTuple):
+    """What the host sampled while fio ran, of one measurement.
+
+    :param key: its columns; ``start``: of what its seconds count.
+    :param layers: of its stack before; ``sizes``: see :func:`request_sizes`.
+    :param window: not-a-number where it is not known when I/O began and ended, and ``around`` likewise: see :mod:`cell_flows`.
+    """
+
+    key: dict[str, t.Any]
+    layers: list[dict[str, t.Any]]
+    caches: Caches
+    counting: set[str | None]
+    samples: dict[str, Samples]
+    sizes: dict[str, str]
+    start: float
+    window: Window
+    around: Window
+
+
+def sampled_rows(cells: t.Sequence[Sampled]) -> tuple[dict[str, list[dict[str, t.Any]]], list[list[str]]]:
+    """The rows of what was sampled in some measurements, and what was wrong with it in each, as sentences."""
+    rows: dict[str, list[dict[str, t.Any]]] = {}
+    notes: list[list[str]] = [[] for _cell in cells]
+    device_figures, cache_figures, caches = {}, {}, None
+    windows, around = ([getattr(one, what) for one in cells] for what in ("window", "around"))
+    # What is divided by nothing is not known.
+    with np.errstate(all="ignore"):
+        if (devices := _merged(cells, "device")) is not None:
+            without_uncounted(devices, [one.counting for one in cells])
+            rows["device_intervals"] = interval_rows(cells, "device", devices, dict(zip(DEVICE_COLUMNS, devices.values)))
+            device_figures = device_rates(devices, windows_of(devices, windows), windows_of(devices, around))
+        if (read := _merged(cells, "cache")) is not None:
+            caches = cache_samples(read, [one.caches for one in cells])
+            values = (caches.times - caches.began, *caches.amounts, *caches.rates)
+            rows["cache_intervals"] = interval_rows(cells, "cache", caches, dict(zip(_CACHE_INTERVALS, values)))
+            cache_figures = cache_rates(caches, windows_of(caches, windows), windows_of(caches, around))
+            notes = notes_of(caches, windows)
+        measured = [(number, one) for number, one in enumerate(cells) if one.samples and not math.isnan(one.window[0])]
+        rows["flows"] = [{**one.key, **row} for number, one in measured for row in device_flows(number, one.layers, device_figures)]
+        rows["cache_flows"] = [
+            {**one.key, **row, "request_sizes": one.sizes.get(row["device"])}
+            for number, one in measured
+            for row in cache_flows(number, one.layers, one.caches, caches, cache_figures, one.window)
+        ]
+    return rows, notes
+
+
+def _merged(cells: t.Sequence[Sampled], subject: str) -> Samples | None:
+    found = {number: one.samples[subject] for number, one in enumerate(cells) if subject in one.samples}
+    return merged(found) if found else None
+
+
+def interval_rows(cells: t.Sequence[Sampled], subject: str, samples: Samples | CacheSamples, columns: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """One series for each device or cache. The values are arrays, with not-a-number for what is not known.
 
     :param columns: arrays of all samples.
     """
-    zero = start if start is not None else next(iter(samples.times[~np.isnan(samples.times)].tolist()), 0.0)
+    zero, _end = windows_of(samples, [(one.start, one.start) for one in cells])
     columns = {"second": np.round(samples.times - zero, 3), **columns}
-    subject = "device" if isinstance(samples, Samples) else "cache"
-    return [{**key, subject: name, **{column: values[place] for column, values in columns.items()}} for name, place in samples.places.items()]
+    return [
+        {**cells[number].key, subject: name, **{column: values[place] for column, values in columns.items()}}
+        for (number, name), place in samples.places.items()
+    ]
 
 
 #: Values that are in memory as objects of Python; what is more waits in a table of the database.
@@ -162,6 +225,9 @@ _LONG = 100
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}\Z")
 
+
+#: Columns of series that DuckDB reads as arrays.
+_ARRAYS = {"DOUBLE": "float64", "BIGINT": "int64", "INTEGER": "int32"}
 
 #: The view of arrays, and its column with the number of a series.
 _SAMPLES, _NUMBER = "samples_of_series", "number_of_series"
@@ -177,8 +243,7 @@ class Batch:
         self._values = 0
         self._waiting = False
         self._first = table.series[0].name if table.series else ""
-        #: Whether the series are arrays of numbers, which DuckDB reads as they are.
-        self._arrays = bool(table.series) and all(column.type == "DOUBLE" for column in table.series)
+        self._arrays = bool(table.series) and all(column.type in _ARRAYS for column in table.series)
 
     def __bool__(self) -> bool:
         return bool(self._rows) or self._waiting
@@ -230,7 +295,8 @@ class Batch:
         if not self._arrays:
             self.database.execute(statement, [json.dumps(self._rows)])
             return
-        series = {column.name: np.concatenate([row[column.name] for row in self._rows]) for column in self.table.series}
+        # What is None becomes not-a-number.
+        series = {one.name: np.concatenate([np.asarray(row[one.name], dtype=_ARRAYS[one.type]) for row in self._rows]) for one in self.table.series}
         lengths = [len(row[self._first]) for row in self._rows]
         self.database.register(_SAMPLES, {_NUMBER: np.repeat(np.arange(len(lengths)), lengths), **series})
         try:
@@ -243,7 +309,7 @@ class Batch:
 def _select_arrays(table: Table, enumerations: t.Mapping[str, str]) -> str:
     """The same where the series are arrays. What is not a number in them becomes NULL."""
     keys = _select(Table("", "", (Column(_NUMBER, "BIGINT", ""), *table.key)), enumerations)
-    series = [f"nullif(s.{column.name}, 'NaN'::DOUBLE) AS {column.name}" for column in table.series]
+    series = [f"nullif(s.{one.name}, 'NaN'::DOUBLE) AS {one.name}" if one.type == "DOUBLE" else f"s.{one.name}" for one in table.series]
     names = [f"k.{column.name}" for column in table.key]
     return f"SELECT {', '.join([*names, *series])} FROM {_SAMPLES} s JOIN ({keys}) k USING ({_NUMBER})"
 
@@ -361,12 +427,19 @@ class HostWriter:
         batches = {table.name: Batch(self.database, table) for table in TABLES}
         stacks = Stacks()
         groups: dict[str, str | None] = {}
+        waiting: list[_Cell] = []
         for record in records:
             variant = record.key.variant
             if variant not in groups:
                 groups[variant] = _group(folder / variant, problems)
-            for name, found in read_cell(record, groups[variant], lambda cell: _rows_of(cell, self.campaign, stacks)).items():
+            cell = read_cell(record, groups[variant], lambda cell: _read_all(cell, self.campaign, stacks))
+            for name, found in cell.rows.items():
                 batches[name].add(found)
+            waiting.append(cell)
+            if sum(one.values for one in waiting) > _MOST:
+                _add_sampled(batches, waiting, self.campaign)
+                waiting = []
+        _add_sampled(batches, waiting, self.campaign)
         batches["layers"].add(stacks.rows({"campaign": self.campaign, "host": host}))
         batches["targets_at_once"].add(
             {"campaign": self.campaign, "host": host, "variant": variant, "cell": cell, "common": common}
@@ -399,52 +472,69 @@ def _group(variant: Path, problems: list[str]) -> str | None:
         return None
 
 
-def _rows_of(cell: StoredCell, campaign: str, stacks: Stacks) -> dict[str, t.Iterable[dict[str, t.Any]]]:
-    """What one measurement adds to each table."""
+class _Cell(t.NamedTuple):
+    """What one measurement adds to the tables.
+
+    :param notes: of its series, for its rows in ``cells``.
+    """
+
+    rows: dict[str, t.Iterable[dict[str, t.Any]]]
+    measurements: list[Measurement]
+    notes: list[str]
+    sampled: Sampled
+
+    @property
+    def values(self) -> int:
+        return sum(one.values.size for one in self.sampled.samples.values())
+
+
+def _add_sampled(batches: t.Mapping[str, Batch], cells: t.Sequence[_Cell], campaign: str) -> None:
+    """What was sampled in some measurements, and their rows in ``cells``, which have the notes of that."""
+    rows, notes = sampled_rows([one.sampled for one in cells])
+    rows["cells"] = [{"campaign": campaign, **row_of(noted(one, cell.notes + more))} for cell, more in zip(cells, notes) for one in cell.measurements]
+    for name, found in rows.items():
+        batches[name].add(found)
+
+
+def _read_all(cell: StoredCell, campaign: str, stacks: Stacks) -> _Cell:
     record = cell.record
     key = {"campaign": campaign, "host": record.host, "variant": record.key.variant, "cell": record.key.cell, "repeat": record.key.repeat}
     series, without = cell.series()
-    # What is divided by nothing is not known.
-    with np.errstate(all="ignore"):
-        sampled, notes = _sampled(cell, key)
-    without += notes
     rows: dict[str, t.Iterable[dict[str, t.Any]]] = {
         # Lists: what cannot be computed is to be found out before anything of the measurement is in a table.
         "histograms": list(_histogram_rows(key, cell.histograms)),
-        "cells": [{"campaign": campaign, **row_of(noted(one, without))} for one in cell.measurements],
         "intervals": [{**key, "direction": direction, **seconds} for direction, seconds in series.items()],
     }
+    sampled, notes = _sampled(cell, key)
     if record.path is not None and record.meta:
         for side, name in cell.stack_names.items():
             stacks.add(name, cell.stack.get(side))
         rows["devices"] = list(device_rows(key, cell.stack, record.meta.get("drives")))
-    return {**rows, **sampled}
+    return _Cell(rows, cell.measurements, without + notes, sampled)
 
 
-def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> tuple[dict[str, list[dict[str, t.Any]]], list[str]]:
-    """The rows of what the host sampled while fio ran, and what was wrong with it, as sentences."""
+def _sampled(cell: StoredCell, key: dict[str, t.Any]) -> tuple[Sampled, list[str]]:
     record, first = cell.record, cell.measurements[0]
-    if record.path is None or not record.meta:
-        return {}, []
-    layers, rows = objects(mapping(cell.stack.get("before")).get("layers")), {}
-    devices = _read(cell, _DEVICE_SERIES, "device", DEVICE_COLUMNS)
-    if devices is not None:
-        without_uncounted(devices, layers, record.meta.get("kernel"))
-        rows["device_intervals"] = interval_rows(key, devices, dict(zip(DEVICE_COLUMNS, devices.values)), first.io_start)
-    stacked, caches, read = caches_of(layers), None, _read(cell, _CACHE_SERIES, "cache", CACHE_COLUMNS)
-    if read is not None:
-        caches = cache_samples(read, stacked)
-        values = (caches.times - caches.began, *caches.amounts, *caches.rates)
-        rows["cache_intervals"] = interval_rows(key, caches, dict(zip(_CACHE_INTERVALS, values)), first.io_start)
-    if first.io_start is None or first.io_end is None or (devices is None and caches is None):
-        return rows, []
-    window = (first.io_start, first.io_end)
-    # A ramp does I/O before the measurement; earlier versions did not record it.
-    began = first.started if first.started is not None and record.meta.get("ramp") == 0 else first.io_start
-    around = (began, first.io_end if first.finished is None else first.finished)
-    rows["flows"] = [{**key, **row} for row in device_flows(layers, devices, window, around)]
-    rows["cache_flows"] = [{**key, **row} for row in cache_flows(layers, stacked, caches, window, around)]
-    return rows, [] if caches is None else notes_of(caches, window)
+    is_stored = record.path is not None and bool(record.meta)
+    layers = objects(mapping(cell.stack.get("before")).get("layers")) if is_stored else []
+    logs = (("device", _DEVICE_SERIES, DEVICE_COLUMNS), ("cache", _CACHE_SERIES, CACHE_COLUMNS)) if is_stored else ()
+    samples = {subject: found for subject, name, columns in logs if (found := _read(cell, name, subject, columns)) is not None}
+    window = around = (math.nan, math.nan)
+    if first.io_start is not None and first.io_end is not None:
+        window = (first.io_start, first.io_end)
+        # A ramp does I/O before the measurement; earlier versions did not record it.
+        began = first.started if first.started is not None and record.meta.get("ramp") == 0 else first.io_start
+        around = (began, first.io_end if first.finished is None else first.finished)
+    start = first.io_start
+    if start is None:
+        start = next((time for one in samples.values() for time in one.times.tolist() if not math.isnan(time)), 0.0)
+    caches = caches_of(layers)
+    sizes: dict[str, str] = {}
+    notes: list[str] = []
+    if DEVICE_STATS_FILE in cell.files and any(type_of(str(cache.get("type"))).counts_sizes for _level, cache in caches.values()):
+        with contextlib.suppress(ResultsError):
+            sizes, notes = request_sizes(read_json(f"{record.path}/{DEVICE_STATS_FILE}"))
+    return Sampled(key, layers, caches, counting(layers, record.meta.get("kernel")), samples, sizes, start, window, around), notes
 
 
 def _read(cell: StoredCell, name: str, subject: str, columns: t.Sequence[str]) -> Samples | None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import io
 import itertools
 import math
@@ -30,16 +31,31 @@ _ROWS = 5_000
 class Samples:
     """The samples of several devices or caches, all of one behind all of another. Arrays, with not-a-number for what is not known.
 
-    :param places: which samples are those of a name, in the order of the names.
+    :param places: which samples are those of a measurement, by its number, and a name, in the order of both.
     :param times: s since 1970.
     :param began: when the interval before each sample began: at the sample before it, of whatever name.
     :param values: a row for each column that was asked for.
     """
 
-    places: dict[str, slice]
+    places: dict[tuple[int, str], slice]
     times: t.Any
     began: t.Any
     values: t.Any
+
+
+def merged(several: t.Mapping[int, Samples]) -> Samples:
+    """The samples of several measurements, by their numbers: an array of all of them is computed with as fast as one of a few.
+
+    :param several: the samples of each, which have one number.
+    """
+    starts = itertools.accumulate((len(one.times) for one in several.values()), initial=0)
+    places = {
+        (number, name): slice(start + place.start, start + place.stop)
+        for start, (number, one) in zip(starts, several.items())
+        for (_number, name), place in one.places.items()
+    }
+    times, began = (np.concatenate([getattr(one, what) for one in several.values()]) for what in ("times", "began"))
+    return Samples(places, times, began, np.concatenate([one.values for one in several.values()], axis=1))
 
 
 def read_samples(content: str, subject: str, columns: t.Sequence[str], started: float | None = None) -> Samples | None:
@@ -54,27 +70,28 @@ def read_samples(content: str, subject: str, columns: t.Sequence[str], started: 
         return None
     # Without the names. By name: later versions may have columns in between, and earlier ones fewer.
     del header[1]
-    numbers: dict[str, int] = {}
-    parts, of = [], []
+    found: dict[str, list[int]] = collections.defaultdict(list)
+    parts, count = [], itertools.count()
     for words in _parts(content, len(header) + 1):
-        of += [numbers.setdefault(name, len(numbers)) for name in words[1 :: len(header) + 1]]
-        if len(numbers) > _MOST_NAMES:
+        for name, place in zip(words[1 :: len(header) + 1], count):
+            found[name].append(place)
+        if len(found) > _MOST_NAMES:
             raise ResultsError(f"a log of samples has more than {_MOST_NAMES} names")
         del words[1 :: len(header) + 1]
         parts.append(_chosen(words, header, columns))
     if not parts:
         return None
     rows = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-    names = sorted(numbers)
-    ranks = np.empty(len(names), dtype=np.int64)
-    ranks[[numbers[name] for name in names]] = range(len(names))
-    ranked = ranks[of]
-    rows = rows[:, np.argsort(ranked, kind="stable")]
-    ends = np.cumsum(np.bincount(ranked)).tolist()
-    places = {text(name) or "": slice(start, end) for name, start, end in zip(names, [0, *ends], ends)}
-    moments = np.unique(rows[0])
-    first = moments[0] if started is None or not started < moments[0] else started
-    return Samples(places, rows[0], np.concatenate(([first], moments))[np.searchsorted(moments, rows[0])], rows[1:])
+    # Of two that are the same without their control characters, one.
+    names = {text(name) or "": some for name, some in sorted(found.items())}
+    if len(found) > 1:
+        rows = rows[:, list(itertools.chain.from_iterable(names.values()))]
+    ends = list(itertools.accumulate(map(len, names.values())))
+    places = {(0, name): slice(start, end) for name, start, end in zip(names, [0, *ends], ends)}
+    times = rows[0].tolist()
+    moments = sorted({time for time in times if not math.isnan(time)})
+    before = dict(zip(moments, [started if started is not None and started < moments[0] else moments[0], *moments])) if moments else {}
+    return Samples(places, rows[0], np.array([before.get(time, math.nan) for time in times]), rows[1:])
 
 
 def _parts(content: str, width: int) -> t.Iterator[list[str]]:

@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import READERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
@@ -121,3 +123,29 @@ def test_unreadable_cache_is_not_clean(rig):
     assert CacheSamples(rig.devices, rig.runner, rig.root).dirty(["dm-0"]) is None
     rig.runner.replies["dmsetup", "status"] = Reply("", rc=1)
     assert CacheSamples(rig.devices, rig.runner, rig.root).dirty(["dm-0"]) is None
+
+
+@pytest.mark.parametrize(
+    ("caches", "expected"),
+    [
+        ({"dm-5": {4096: 7, 512: 1}}, {"dm-5": {4096: 7, 512: 1}}),
+        ({"dm-5": {}}, {"dm-5": {}}),
+        # Counted together: which of them a request was for is not known.
+        ({"dm-5": {4096: 7}, "dm-6": {4096: 7}}, {}),
+        # One that does not run has no device, and takes no requests.
+        ({"dm-5": {4096: 7}, None: {}}, {"dm-5": {4096: 7}}),
+        ({"dm-6": {4096: 7}}, {}),
+        (StorageError("The histogram of flashcache could not be parsed at 'x'."), {}),
+    ],
+)
+def test_requests_by_size_are_those_of_one_cache(rig, monkeypatch, caches, expected):
+    def read(_devices, _runner, _root):
+        if isinstance(caches, StorageError):
+            raise caches
+        return [CacheState("flashcache", "f", "flashcache", None, name, None, None, histogram=counts) for name, counts in caches.items()]
+
+    monkeypatch.setitem(READERS, "flashcache", read)
+    devices = Devices([BlockDevice("dm-5", "/dev/dm-5", "253:5", kind="flashcache"), BlockDevice("sdb", "/dev/sdb", "8:16")], rig.root)
+    samples = CacheSamples(devices, rig.runner, rig.root)
+    assert samples.request_sizes(["dm-5", "sdb"]) == expected
+    assert samples.request_sizes(["sdb"]) == {}

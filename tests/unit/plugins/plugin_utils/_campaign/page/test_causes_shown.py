@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import json
 import pathlib
 import re
 
@@ -110,6 +111,35 @@ def test_the_page_has_the_picture_and_names_of_hosts_do_not_become_markup():
     text = page.render(analysed(rows_of(planted("bare", *[(150, CellFlows((named,), ()))] * 4))), "x")
     assert "&lt;b&gt;sda&lt;/b&gt;" in text and "<b>sda</b>" not in text
     assert len(re.findall(r"<svg viewBox", text)) == 1 and "style=" not in text.partition("<svg")[2].partition("</svg>")[0]
+
+
+def sized(sizes):
+    return disk(writes=(150, 6)), (planted_flows.cache(type="flashcache", request_sizes=sizes and json.dumps(sizes)),)
+
+
+def test_requests_by_size_are_drawn_for_each_variant():
+    variants = [planted(name, *[(150, CellFlows((device,), caches))] * 4) for name, (device, caches) in (
+        ("frames", sized({4096: 25, 512: 25, 1024: 50})), ("aligned", sized({4096: 100})), ("bare", sized(None)),
+    )]  # fmt: skip
+    found = analysed(rows_of(*variants))
+    bars = {one.title: [(bar.label, bar.width, bar.share) for bar in one.bars] for one in flow_pictures.pictures(found)}
+    full = flow_pictures.BAR
+    assert bars == {
+        "frames": [("512 B", round(full / 4), "25 %"), ("1 KiB", round(full / 2), "50 %"), ("4 KiB", round(full / 4), "25 %")],
+        "aligned": [("4 KiB", full, "100 %")],
+        "bare": [],
+    }
+    text = page.render(found, "x")
+    assert text.count("requests by size at dm-0</text>") == 2 and text.count('class="size"') == 4 and "flashcache cuts requests" in text
+    # Text right of the longest bar is within the picture.
+    assert 75 + full + 45 <= flow_pictures.WIDTH
+
+
+def test_rare_sizes_are_one_bar():
+    device, caches = sized({512 * place: place for place in range(1, 33)})
+    bars = drawn(device, caches=caches).bars
+    assert len(bars) == 11 and (bars[0].label, bars[-2].label, bars[-1].label) == ("11.5 KiB", "16 KiB", "others")
+    assert bars[-1].share == "48 %", "253 of 528"
 
 
 def test_without_flows_nothing_is_drawn(without):

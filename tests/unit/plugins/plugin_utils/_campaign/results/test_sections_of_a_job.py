@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord, job_options
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import measurements_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import consistent_summary, measurements_of
 
 JOB = """\
 [global]
@@ -32,7 +32,7 @@ def rows(tmp_path, text):
     (tmp_path / "job.fio").write_text(text)
     job, sections = job_options(tmp_path)
     record = CellRecord("node1", CellKey("v", "c", 1), "ok", "", tmp_path, {"summary": SUMMARY}, job, sections=sections)
-    found = measurements_of(record, dict, {})
+    found = measurements_of(record, consistent_summary(record), dict, {})
     return {one.direction: (one.rw, one.bs, one.bs_bytes, one.iodepth, one.direct, one.ioengine) for one in found}
 
 
@@ -67,7 +67,8 @@ def test_each_direction_has_the_targets_of_its_sections(tmp_path):
         {"path": "/dev/sdc", "identity": "C", "model": "disk c", "size": 300, "used_size": None, "directions": ["read"]},
     ]
     meta = {"summary": {**SUMMARY, "mixed": SUMMARY["read"]}, "target": places[0], "targets": places}
-    found = measurements_of(CellRecord("node1", CellKey("v", "c", 1), "ok", "", tmp_path, meta, job, sections=sections), dict, {"model": "disk b, disk c"})
+    record = CellRecord("node1", CellKey("v", "c", 1), "ok", "", tmp_path, meta, job, sections=sections)
+    found = measurements_of(record, consistent_summary(record), dict, {"model": "disk b, disk c"})
     assert {one.direction: (one.target, one.target_identity, one.target_size, one.model) for one in found} == {
         "read": ("/dev/sdc", "C", 300, "disk c"),
         "write": ("/dev/sdb", "B", 40, "disk b"),

@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.summary import summarize
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import histograms_of, measurements_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import consistent_summary, histograms_of, measurements_of
 
 #: io_uring with sqthread_poll and a depth of 8, as fio 3.33 reported it.
 BINS = {"1199570944": 90_000, "2105540608": 6230}
@@ -42,7 +42,8 @@ UNCHECKED = (
 def row_of(summary, options=None):
     options = OPTIONS if options is None else options
     record = CellRecord("h", CellKey("v", "a", 1), "ok", "", None, {"summary": summary, "elapsed": 3.0, "notes": ["first"]}, options)
-    (row,) = measurements_of(record, lambda: histograms_of(record, OUTPUT), {})
+    consistent = consistent_summary(record)
+    (row,) = measurements_of(record, consistent, lambda: histograms_of(record, OUTPUT, consistent[0]), {})
     return record, row
 
 
@@ -62,7 +63,7 @@ def test_withheld_latency_does_not_come_back_from_its_histogram(job, sent, lat, 
     assert (row.iops, row.lat_mean_ns, row.p50_ns, row.p99_ns) == (48090.95, lat, None, None)
     assert row.notes[0] == "first" and len(row.notes) == 1 + len(words)
     assert all(note.startswith(expected) for note, expected in zip(row.notes[1:], words, strict=True))
-    assert histograms_of(record, OUTPUT) == {}
+    assert histograms_of(record, OUTPUT, consistent_summary(record)[0]) == {}
     json.dumps(row.notes)
 
 
@@ -75,5 +76,5 @@ def test_depth_of_an_old_summary_is_that_of_the_sections_of_its_direction():
     ]
     summary = {"read": {"iops": 10.0, "total_ios": 100, "io_bytes": 409600, "bw_bytes": 40960, "runtime_ms": 10000, "lat": {"n": 100, "mean_ns": 2e9}}}
     record = CellRecord("h", CellKey("v", "a", 1), "ok", "", None, {"summary": summary, "elapsed": 10.0}, {}, sections=tuple(sections))
-    (row,) = measurements_of(record, dict, {})
+    (row,) = measurements_of(record, consistent_summary(record), dict, {})
     assert row.notes == ["The latencies lat of read are withheld: 100 I/Os of 2 s each do not fit into 10 s with at most 10 at a time."]

@@ -49,11 +49,13 @@ def flows(lines, window=(0, 10), layers=None, started=-10.0, kernel="6.1.0", hea
     """By device, from lines of a device_series.log; seconds are those after ``io_start``. :param around: when fio was started and had ended."""
     layers = [layer("sda")] if layers is None else layers
     samples = read_samples("\n".join([header, *lines]) + "\n", "device", cell_flows.DEVICE_COLUMNS, None if started is None else START + started)
+    rates = {}
     if samples is not None:
-        cell_flows.without_uncounted(samples, layers, kernel)
-    with np.errstate(all="ignore"):
-        spans = ((START + begin, START + end) for begin, end in (window, around or window))
-        return {row["device"]: row for row in cell_flows.device_flows(layers, samples, *spans)}
+        cell_flows.without_uncounted(samples, [cell_flows.counting(layers, kernel)])
+        with np.errstate(all="ignore"):
+            spans = (cell_flows.windows_of(samples, [(START + begin, START + end)]) for begin, end in (window, around or window))
+            rates = cell_flows.device_rates(samples, *spans)
+    return {row["device"]: row for row in cell_flows.device_flows(0, layers, rates)}
 
 
 def caches(rows, kind="lvm_cache", window=(0, 40), header=sampler.CACHE_COLUMNS, layers=None, name="dm-0", **values):
@@ -64,9 +66,10 @@ def caches(rows, kind="lvm_cache", window=(0, 40), header=sampler.CACHE_COLUMNS,
     window = (START + window[0], START + window[1])
     stacked = cell_flows.caches_of(layers)
     with np.errstate(all="ignore"):
-        found = None if samples is None else cell_flows.cache_samples(samples, stacked)
-        rows = {row["device"]: row for row in cell_flows.cache_flows(layers, stacked, found, window, window)}
-        return rows, [] if found is None else cell_flows.notes_of(found, window)
+        found = None if samples is None else cell_flows.cache_samples(samples, [stacked])
+        rates = {} if found is None else cell_flows.cache_rates(found, *[cell_flows.windows_of(found, [window])] * 2)
+        rows = {row["device"]: row for row in cell_flows.cache_flows(0, layers, stacked, found, rates, window)}
+        return rows, [] if found is None else cell_flows.notes_of(found, [window])[0]
 
 
 def counted(*seconds, dirty=0, used=GIB // 2, size=GIB, rates=(10, 10, 10, 10, None, None), promotions=1, written=None):
@@ -210,7 +213,7 @@ def test_long_log_is_the_same_in_parts(monkeypatch):
     monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_logs._ROWS", 7)
     parts = read_samples(content, "device", cell_flows.DEVICE_COLUMNS)
     assert whole.places == parts.places and all(np.array_equal(*some, equal_nan=True) for some in zip(whole.values, parts.values))
-    assert whole.values[1, whole.places["sd1"]].tolist() == list(range(1, 500, 3))
+    assert whole.values[1, whole.places[0, "sd1"]].tolist() == list(range(1, 500, 3))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -379,6 +382,37 @@ def test_dirty_amount_at_the_threshold_is_full(settings):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Requests by size
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"512": 10, "4096": 100}, {"512": 15, "4096": 400, "8192": 1}, {512: 5, 4096: 300, 8192: 1}),
+        ({}, {"4096": 3}, {4096: 3}),
+        ({"4096": 3}, {"4096": 3}, None),
+        (None, {"4096": 3}, None),
+        ({"4096": 3}, None, None),
+        # What is no size or no count is left out.
+        ({"512": 1, ARABIC * 3: 1, "-512": 1}, {"512": 2, "4096": True, "1024": "5", "": 3, "9" * 30: 1}, {512: 1}),
+        ([], "x", None),
+    ],
+)
+def test_requests_by_size_are_those_of_the_measurement(before, after, expected):
+    sides = {side: {"request_sizes": {"dm-0": counts}} if counts is not None else {} for side, counts in (("before", before), ("after", after))}
+    found, notes = cell_flows.request_sizes(sides)
+    assert ({int(size): count for size, count in json.loads(found["dm-0"]).items()} if found else None, notes) == (expected, [])
+
+
+def test_counts_of_sizes_that_fall_are_said_and_give_nothing():
+    sides = {"before": {"request_sizes": {"dm-0": {"512": 9, "4096": 9}}}, "after": {"request_sizes": {"dm-0": {"512": 1, "4096": 90}}}}
+    assert cell_flows.request_sizes(sides) == (
+        {},
+        ["The counts of requests by size of the cache dm-0 fell while it was measured: they are not used."],
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Tables
 
 
@@ -459,6 +493,43 @@ def test_flushes_that_were_not_counted_are_null_in_intervals_too(campaign, ask):
         ("sda", 0, None),
         ("sdb", None, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stats", "expected"),
+    [
+        ("flashcache", '{"before": {"request_sizes": {"dm-0": {"4096": 1}}}, "after": {"request_sizes": {"dm-0": {"4096": 5}}}}', '{"4096": 4}'),
+        ("flashcache", '{"before": {}, "after": {}}', None),
+        ("flashcache", "[", None),
+        ("flashcache", '{"before": 1, "after": {"request_sizes": 7}}', None),
+        ("lvm_cache", '{"before": {"request_sizes": {"dm-0": {"4096": 1}}}, "after": {"request_sizes": {"dm-0": {"4096": 5}}}}', None),
+    ],
+)
+def test_requests_by_size_are_in_the_flow_of_the_cache(campaign, ask, kind, stats, expected):
+    place = campaign / PLACE
+    stack = json.loads((place / "stack.json").read_text())
+    stack["before"]["layers"][0]["caches"] = [block_cache(kind)]
+    (place / "stack.json").write_text(json.dumps(stack))
+    (place / "device-stats.json").write_text(stats)
+    change(place)
+    ingest(campaign, workers=1)
+    where = "WHERE host = 'host0000' AND variant = 'writeback' AND cell = 'randread-4k-qd1'"
+    assert ask(f"SELECT type, request_sizes, read_hits > 0 FROM cache_flows {where}", campaign) == [(kind, expected, True)]
+    with open_tables(campaign) as database:
+        [cache] = read_flows(database)["host0000", "writeback", "randread-4k-qd1", 1].caches
+    assert cache.request_sizes == expected
+
+
+def test_samples_of_many_measurements_are_not_mixed_wherever_they_are_parted(campaign, ask, monkeypatch):
+    """Those of a host are computed together, as far as they fit into memory."""
+    change(campaign / PLACE, io_start=None, io_end=None)
+    tables = ("flows", "cache_flows", "device_intervals", "cache_intervals", "cells")
+    ingest(campaign, workers=1, force=True)
+    at_once = [ask(f"SELECT * FROM {table} ORDER BY ALL", campaign) for table in tables]
+    monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables._MOST", 1)
+    ingest(campaign, workers=1, force=True)
+    assert [repr(ask(f"SELECT * FROM {table} ORDER BY ALL", campaign)) for table in tables] == list(map(repr, at_once)) and all(at_once)
+    assert ask("SELECT count(DISTINCT (host, variant, cell)) FROM flows", campaign) == [(7,)], "without a window there are no means"
 
 
 def test_what_happened_to_a_cache_is_a_note_of_its_cell(campaign, ask):

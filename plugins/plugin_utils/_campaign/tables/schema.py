@@ -17,7 +17,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import COLUMNS, KEY, Column
 
 #: The version of the tables. A host whose tables have another one is written anew; the files of results are the truth.
-TABLES_SCHEMA = 8
+TABLES_SCHEMA = 9
 
 #: Where the tables of a campaign lie in its folder, unless another folder is given.
 TABLES_FOLDER = "tables"

@@ -262,19 +262,27 @@ def _job(one: Measurement) -> tuple[t.Any, ...]:
 _LIMIT = "so {word}s share a limit: together they do {total} times one alone{within}"
 
 RULES: tuple[Rule, ...] = (
-    Rule("targets", "", "", _LIMIT, "", "measured: disks of a rack behind one throttle group of QEMU", _targets_at_once),
-    Rule("hosts", "", "", _LIMIT, "", "published: two servers on one array (case E)", _hosts_at_once),
-    Rule("attachment", "{old} or {new}?", "{drives}", "", "{drives}", "published: SATA and RAID volumes of one model (case A)", _attachments),
+    Rule("targets", "", "", _LIMIT, "", "field case: several disks of one host at once", _targets_at_once),
+    Rule("hosts", "", "", _LIMIT, "", "field case: two servers on one array", _hosts_at_once),
+    Rule("attachment", "{old} or {new}?", "{drives}", "", "{drives}", "field case A: SATA or RAID", _attachments),
     Rule(
         "free space",
         "",
         "sustained, if the rest was discarded",
         "",
         "sustained, if the rest was discarded",
-        "SNIA: PTS, over-provisioning (case E)",
+        "field case E, group 1: 70 % of the array (suite write_cliff)",
         _free_space,
     ),
-    Rule("asynchronous", "", "with as many I/Os in flight", "", "with as many I/Os in flight", "published: engines of fio (case E)", _asynchronous),
+    Rule(
+        "asynchronous",
+        "",
+        "with as many I/Os in flight",
+        "",
+        "with as many I/Os in flight",
+        "field case E, group 2: sync and libaio (suite array_matrix)",
+        _asynchronous,
+    ),
 )
 
 

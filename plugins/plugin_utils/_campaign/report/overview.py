@@ -111,7 +111,7 @@ def overview_of_tables(
     cells = _by_cell(points, _places(points, labels_of(host_classes(read, facts))))
     rows = [*aggregate.rows_of(aggregates), *_median_rows(cells)]
     rows.sort(key=lambda row: (variants.index(row.variant), natural(row.cell), row.direction))
-    ratios = _ratios(_by_cell(points), next((name for name in [*baselines, *variants] if name in variants), ""), ignore)
+    ratios = _ratios(points, next((name for name in [*baselines, *variants] if name in variants), ""), ignore)
     campaign = Campaign(name, folder, tuple(variants), records, tuple(problems))
     sums = [one.to_brief_dict() for one in aggregates]
     return Overview(campaign, rows, rows, ratios, aggregates, sums, _notes(aggregates, read), [], read, every)
@@ -166,8 +166,9 @@ def _median_rows(cells: t.Mapping[_Key, t.Sequence[Point]]) -> t.Iterator[Row]:
         )
 
 
-def _ratios(cells: t.Mapping[_Key, t.Sequence[Point]], base: str, ignore: t.Collection[str] = ()) -> list[Ratio]:
+def _ratios(points: t.Sequence[Point], base: str, ignore: t.Collection[str] = ()) -> list[Ratio]:
     """Each variant against the baseline over the fleet, hosts paired with themselves, where their measurements are comparable."""
+    cells = _by_cell(points)
     found = []
     for (variant, cell, direction, place), here in cells.items():
         old = {one.host: one.runs for one in cells.get((base, cell, direction, place), ())}

@@ -111,7 +111,7 @@ class ActionModule(StorageAction):
 
     def _print(self, seen: overview.Overview, notes: t.Mapping[str, str], found: analysis.Analysis | None, rows: int) -> dict[str, t.Any]:
         answer = list(found.answer.sentences) if found is not None else []
-        caveats = list(found.caveats) if found is not None else []
+        caveats = [*found.conclusions, *found.caveats] if found is not None else []
         width = width_of(self._display, table.UNLIMITED)
         text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers, answer, caveats, width=width, most_rows=rows)
         self._display.display("\n" + text + "\n")

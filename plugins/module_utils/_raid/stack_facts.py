@@ -412,6 +412,7 @@ def _state(controller: Controller, volume: Volume, drives: str) -> dict[str, t.A
         "read": {"configured": volume.read.configured, "effective": volume.read.effective},
         "io": volume.io.effective,
         "drive_cache": drives,
+        "drive_serials": [*(drive and drive.serial for drive in holding(controller, volume)), *[None] * volume.members_untold],
         "protection": {"kind": protection.kind, "health": protection.health, "raw": protection.raw},
         "cache_status": controller.cache.status,
         "cache_reason": controller.cache.reason,

@@ -126,7 +126,7 @@ def render(a: Analysis, folder: str) -> str:
     css, js = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     # Parsers of HTML read a carriage return as a line feed, and the hash is of what they read.
     plotly = str(plotly_offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
-    noises = noise_of(a.points)
+    noises = noise_of(a.points, a.answer.classes)
     return _template().render(
         a=a,
         policy=_policy([plotly, js], [css, _EMPTY, *_STYLE_OF_PLOTLY.findall(plotly)]),

@@ -43,9 +43,9 @@ if t.TYPE_CHECKING:
 LineKey = t.Tuple[str, str, str, str]
 
 
-def noise_of(points: t.Sequence[Point]) -> dict[LineKey, float]:
+def noise_of(points: t.Sequence[Point], classes: t.Mapping[str, str] | None = None) -> dict[LineKey, float]:
     """Standard deviation by mean of the IOPS of repeats, of several hosts the median; nothing of what was measured once."""
-    models = backing_models(points)
+    models = backing_models(points, classes)
     groups: dict[LineKey, list[t.Any]] = {}
     for one in points:
         rates = [run.iops for run in one.runs if run.iops is not None]
@@ -200,7 +200,7 @@ def _ratio_notes(cell: TableCell | None) -> tuple[str, ...]:
 
 
 def _comparison(a: Analysis) -> Table:
-    noises = noise_of(a.points)
+    noises = noise_of(a.points, a.answer.classes)
 
     def measured(place: int) -> Column:
         key = a.variants[place]

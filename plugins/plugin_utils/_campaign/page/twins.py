@@ -82,7 +82,7 @@ def markdown(a: Analysis, folder: str = "") -> str:
 
 def _beginning(a: Analysis) -> list[str]:
     states = ", ".join(f"{count} {state}" for state, count in a.states)
-    lines = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
+    lines = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in (*a.answer.sentences, *a.conclusions)), ""]
     lines += [f"**{escaped(one)}**\n" for one in page.warnings_of(a)]
     lines_of_variants = [(name, conditions.variant_line(a.differences, place)) for place, name in enumerate(a.variants)] if len(a.variants) > 1 else []
     lines += [f"- {escaped(f'{name}: {line}')}" for name, line in lines_of_variants if line]
@@ -102,7 +102,7 @@ def _comparison(a: Analysis, tables: t.Mapping[str, Table]) -> list[str]:
     whole = tables["comparison"]
     whole = dataclasses.replace(whole, rows=[line for line in whole.rows if not line.is_part])
     note = percentile_note(whole.rows)
-    sentences = ["", escaped(noise_sentence(a, noise_of(a.points))), *(["", note] if note else [])]
+    sentences = ["", escaped(noise_sentence(a, noise_of(a.points, a.answer.classes))), *(["", note] if note else [])]
     return [*markdown_table(whole), *sentences, *_titled("Most load under a latency limit", tables["searches"])]
 
 

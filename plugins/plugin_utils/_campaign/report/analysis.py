@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, ResultsError, natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import block_sizes, caveats, costs, loads, problems, rounds
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import block_sizes, caveats, conclusions, costs, loads, problems, rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of, is_allowed, needs_no_flush
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer_text import BENCHMARK, Repeats
@@ -99,7 +99,7 @@ class TableLine:
 
 def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Sequence[str] = ()) -> t.Iterator[TableLine]:
     """Every line, cells in natural order."""
-    models = backing_models(points)
+    models = backing_models(points, answer.classes)
     groups: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
     for one in points:
         model = models[key_of(one)]
@@ -301,6 +301,7 @@ class Analysis:
     rounds: tuple[rounds.RoundsRun, ...]
     cpu: tuple[caveats.CpuLine, ...]
     cpu_note: str
+    conclusions: tuple[str, ...]
     order_note: str
     chance_note: str
     rate_note: str
@@ -395,6 +396,7 @@ def analyse(
         rounds=tuple(rounds.rounds_of(rows)),
         cpu=cpu_lines,
         cpu_note=caveats.cpu_sentence(cpu_lines, answer),
+        conclusions=conclusions.conclusions_of(points, answer),
         order_note=caveats.order_sentence(points, answer),
         chance_note=caveats.chance_sentence(answer),
         rate_note=caveats.rate_sentence(answer),

@@ -10,11 +10,11 @@ workloads. A variant that can lose what the baseline keeps is never recommended.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, causes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of, without_undecided
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, HostClass, host_classes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, HostClass, host_classes, labels_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import (
     KEEPS,
     LOSES,
@@ -53,7 +53,8 @@ class Answer:
     :param excluded: what has numbers and does not decide.
     :param incomparable: what could not be compared between variants, one sentence each.
     :param levels: of :func:`pairing.pair`.
-    :param keys: what must be equal in two variants that are compared."""
+    :param keys: what must be equal in two variants that are compared.
+    :param classes: the class of each host, where there are several."""
 
     baseline: str
     variants: tuple[Variant, ...]
@@ -63,6 +64,7 @@ class Answer:
     incomparable: tuple[str, ...]
     levels: t.Mapping[int, float] | None = None
     keys: tuple[str, ...] = ()
+    classes: t.Mapping[str, str] = field(default_factory=dict)
 
     @property
     def deciding(self) -> tuple[Question, ...]:
@@ -121,7 +123,7 @@ def answer_of(
         sentences = answer_text.sentences(workloads, len(classes), repeats)
     else:
         sentences = (answer_text.NOTHING_NAMED if decide_by else answer_text.no_answer(excluded),)
-    return Answer(base, variants, tuple(workloads), sentences, tuple(excluded), incomparable, levels, tuple(keys))
+    return Answer(base, variants, tuple(workloads), sentences, tuple(excluded), incomparable, levels, tuple(keys), labels_of(classes))
 
 
 def _without_result(rows: Rows) -> dict[tuple[str, str, str], int]:

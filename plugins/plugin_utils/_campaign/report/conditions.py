@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
 #: Of one host only, or different at every reading: no part of a setting.
 _NOT_SET = frozenset({
     "serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "uuid", "verdict", "unflushed", "device_loss", "device",
-    "device_name", "origin", "origin_name", "cache_devices", "cache_device_names", "used", "counters", "histogram", "problem", "raw",
+    "device_name", "origin", "origin_name", "cache_devices", "cache_device_names", "used", "counters", "histogram", "problem", "raw", "drive_serials",
 })  # fmt: skip
 
 #: What a setting is called where its layer and key do not show it.

@@ -16,7 +16,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, Rows, read_rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import PlaceKey, backing_models, key_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, Rows, host_classes, labels_of, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of, window_note, with_fewer
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.answers import answers_of
@@ -36,7 +37,8 @@ if t.TYPE_CHECKING:
 #: With more hosts than this there are lines of all hosts only.
 MANY = 20
 
-_Key = t.Tuple[str, str, str]
+#: Variant, cell, direction, and where: empty where all is of one kind.
+_Key = t.Tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ def overview_of_tables(
     once = {(one.host, one.variant, one.cell, one.repeat): one for one in read.measurements}
     records = tuple(CellRecord(one.host, CellKey(one.variant, one.cell, one.repeat), one.state, one.reason or "") for one in once.values())
     aggregates = [one for one in read.aggregates if not one.host]
-    rows = [*aggregate.rows_of(aggregates), *_median_rows(points)]
+    cells = _by_cell(points, _places(points, labels_of(host_classes(read, facts))))
+    rows = [*aggregate.rows_of(aggregates), *_median_rows(cells)]
     rows.sort(key=lambda row: (variants.index(row.variant), natural(row.cell), row.direction))
     ratios = _ratios(points, next((name for name in [*baselines, *variants] if name in variants), ""), ignore)
     campaign = Campaign(name, folder, tuple(variants), records, tuple(problems))
@@ -118,24 +121,34 @@ def overview_of_tables(
 # Hosts
 
 
-def _by_cell(points: t.Iterable[Point]) -> dict[_Key, list[Point]]:
+def _by_cell(points: t.Iterable[Point], places: t.Mapping[PlaceKey, str] | None = None) -> dict[_Key, list[Point]]:
+    """:param places: what there is one figure of; ``None``: of all hosts."""
     found: dict[_Key, list[Point]] = {}
     for one in points:
         if one.iops is not None and not is_probe(one.cell):
-            found.setdefault((one.variant, one.cell, one.direction), []).append(one)
+            found.setdefault((one.variant, one.cell, one.direction, places[key_of(one)] if places else ""), []).append(one)
     return found
 
 
-def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
+def _places(points: t.Sequence[Point], classes: t.Mapping[str, str]) -> dict[PlaceKey, str]:
+    """Medians are never of several drives, attachments or classes of hosts; empty where a cell has one of them."""
+    models = backing_models(points, classes)
+    of_cell: dict[tuple[str, str], set[str]] = {}
+    for (_host, cell, direction), place in models.items():
+        of_cell.setdefault((cell, direction), set()).add(place)
+    return {key: place if len(of_cell[key[1:]]) > 1 else "" for key, place in models.items()}
+
+
+def _median_rows(cells: t.Mapping[_Key, t.Sequence[Point]]) -> t.Iterator[Row]:
     """One for each cell: the host in the middle, and how far the others are from it."""
-    for (variant, cell, direction), here in _by_cell(points).items():
+    for (variant, cell, direction, place), here in cells.items():
         iops = known(one.iops for one in here)
         noise = pooled_noise(known(run.iops for run in one.runs) for one in here)
         # Of many hosts one is always noisy: what counts is the typical one.
         state = worst("ok" if one.state == "noisy" else one.state for one in here)
         verdicts = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
         yield Row(
-            host=f"median of {len(here)}",
+            host=", ".join(filter(None, (f"median of {len(here)}", place))),
             variant=variant,
             cell=cell,
             direction=direction,
@@ -157,8 +170,8 @@ def _ratios(points: t.Sequence[Point], base: str, ignore: t.Collection[str] = ()
     """Each variant against the baseline over the fleet, hosts paired with themselves, where their measurements are comparable."""
     cells = _by_cell(points)
     found = []
-    for (variant, cell, direction), here in cells.items():
-        old = {one.host: one.runs for one in cells.get((base, cell, direction), ())}
+    for (variant, cell, direction, place), here in cells.items():
+        old = {one.host: one.runs for one in cells.get((base, cell, direction, place), ())}
         new = {one.host: one.runs for one in here if one.host in old}
         if variant == base or not new:
             continue
@@ -170,7 +183,8 @@ def _ratios(points: t.Sequence[Point], base: str, ignore: t.Collection[str] = ()
 
 def _notes(aggregates: t.Sequence[Aggregate], read: Rows) -> list[str]:
     hosts = counted(len(read.hosts), "host")
-    about = f"{hosts}: lines are of all of them. Each host is in the report and in its CSV; SPREAD is over hosts, or repeats of a sum."
+    about = f"{hosts}: lines are of all of them, or of those with the same drives. "
+    about += "Each host is in the report and in its CSV; SPREAD is over hosts, or repeats of a sum."
     return [about, *brief_notes_of(aggregates)]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import UNKNOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count
 
 if t.TYPE_CHECKING:
@@ -36,12 +37,37 @@ def key_of(one: Point) -> PlaceKey:
     return one.host, one.cell, one.direction
 
 
-def backing_models(points: t.Iterable[Point]) -> dict[PlaceKey, str]:
-    """The drives that every variant has: an SSD cache adds one."""
+def backing_models(points: t.Iterable[Point], classes: t.Mapping[str, str] | None = None) -> dict[PlaceKey, str]:
+    """The drives that every variant has: an SSD cache adds one. With their attachment, where there are several.
+
+    :param classes: of each host; what is the same in several of them is apart.
+    """
     seen: dict[PlaceKey, dict[str, None]] = {}
+    attached: dict[PlaceKey, dict[str, str]] = {}
     for one in points:
         seen.setdefault(key_of(one), {})[one.first.model or UNKNOWN_MODEL] = None
-    return {key: _common_models(tuple(models)) for key, models in seen.items()}
+        attached.setdefault(key_of(one), {})[one.variant] = one.first.attachment or UNKNOWN
+    models = {key: _common_models(tuple(models)) for key, models in seen.items()}
+    reached = {key: _common_attachment(tuple(sorted(of.items()))) for key, of in attached.items()}
+    if len(set(reached.values())) > 1:
+        models = {key: f"{model}, {reached[key]}" for key, model in models.items()}
+    return _apart(models, classes) if classes else models
+
+
+def _apart(models: dict[PlaceKey, str], classes: t.Mapping[str, str]) -> dict[PlaceKey, str]:
+    """With the class of the host, where hosts of several have the same drives."""
+    of_model: dict[str, set[str]] = {}
+    for (host, _cell, _direction), model in models.items():
+        of_model.setdefault(model, set()).add(classes.get(host, ""))
+    return {key: f"{model}, {classes[key[0]]}" if len(of_model[model]) > 1 and key[0] in classes else model for key, model in models.items()}
+
+
+@functools.lru_cache(maxsize=1024)
+def _common_attachment(of_variants: tuple[tuple[str, str], ...]) -> str:
+    """What all variants have; where they differ in it, that of each variant, so that no row has two of one variant."""
+    sets = [frozenset(text.split(", ")) for _variant, text in of_variants]
+    common = frozenset.intersection(*sets)
+    return ", ".join(sorted(common)) if common else " / ".join(f"{text} in {variant}" for variant, text in of_variants)
 
 
 @functools.lru_cache(maxsize=1024)

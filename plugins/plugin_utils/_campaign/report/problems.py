@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 #: The facts of a host that are its own and no reason for a speed.
-_IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
+_IDENTITY = frozenset({"serial", "drive_serials", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
 
 _WORST_FIRST = ("data", "missing", "comparison", "series", "host", "cpu", "note")
 

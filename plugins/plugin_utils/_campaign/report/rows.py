@@ -63,6 +63,11 @@ def host_classes(rows: Rows, names: t.Sequence[str] = USUAL_FACTS) -> list[HostC
     ]
 
 
+def labels_of(classes: t.Sequence[HostClass]) -> dict[str, str]:
+    """The class of each host; nothing where there is only one."""
+    return {host: one.label for one in classes for host in one.hosts} if len(classes) > 1 else {}
+
+
 def _label(hosts: t.Sequence[str], different: t.Sequence[str]) -> str:
     who = listed(hosts, 3) if len(hosts) <= 3 else counted(len(hosts), "host")
     return f"{who} ({', '.join(different)})" if different else who

@@ -42,7 +42,14 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
     Unreadable,
     directions_of,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import SIDES, common_text, drives_of, stack_name
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import (
+    SIDES,
+    attachment_of,
+    common_text,
+    drives_of,
+    serial_of,
+    stack_name,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import mean_within
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
@@ -414,6 +421,7 @@ class StoredCell:
             # Of a cell with several targets each direction has its own; here are those of all.
             drives, target = drives_of(self.stack.get("before")), {} if record.meta.get("targets") else mapping(record.meta.get("target"))
             beside.update({name: optional_text(target.get(name)) or common_text(drives, name) for name in ("model", "firmware")})
+            beside.update({"attachment": attachment_of(drives), "drive": serial_of(drives)})
             beside.update({f"stack_{side}": name for side, name in self.stack_names.items()})
         return measurements_of(record, self.consistent, lambda: self.histograms, beside)
 

@@ -83,6 +83,10 @@ class Measurement:
     target_size: int | None = _column("BIGINT", "bytes that were used")
     model: str | None = _column("VARCHAR", "of the target, else of the drives below it, separated by commas")
     firmware: str | None = _column("VARCHAR", "likewise")
+    attachment: str | None = _column(
+        "VARCHAR", "how the drives below it are reached: `SATA`, `JBOD`, `RAID volume`, `AoE`..., `unknown`, separated by commas; NULL without a stack"
+    )
+    drive: str | None = _column("VARCHAR", "serial number of the drive below it, also of the only one of a RAID volume; NULL of several")
     fio_version: str | None = _column("VARCHAR")
     behaviour_class: str | None = _column("VARCHAR", "versions of fio that may be compared")
     kernel: str | None = _column("VARCHAR")

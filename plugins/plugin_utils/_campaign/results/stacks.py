@@ -51,3 +51,44 @@ def common_text(drives: t.Iterable[t.Mapping[str, t.Any]], name: str) -> str | N
     """What the drives below a target are, each answer once."""
     found = sorted({raw for drive in drives if (raw := optional_text(drive.get(name)))})
     return ", ".join(found) or None
+
+
+#: What the transport of a disk is called; of ``raid``, what its controller reports decides.
+ATTACHMENTS = {
+    "sata": "SATA", "sas": "SAS", "scsi": "SCSI", "fc": "Fibre Channel", "iscsi": "iSCSI", "nvme": "NVMe", "nvme_fabrics": "NVMe over fabrics",
+    "virtio": "virtio", "usb": "USB", "aoe": "AoE", "nbd": "NBD", "rbd": "RBD", "virtual": "virtual",
+}  # fmt: skip
+
+VOLUME, JBOD, UNKNOWN = "RAID volume", "JBOD", "unknown"
+
+
+def attachment_of(drives: t.Sequence[t.Mapping[str, t.Any]]) -> str | None:
+    """How drives are reached, each answer once; ``None`` without a drive."""
+    return ", ".join(sorted({_attachment(drive) for drive in drives})) or None
+
+
+def _attachment(drive: t.Mapping[str, t.Any]) -> str:
+    transport = optional_text(drive.get("transport")) or ""
+    volume = _volume_of(drive)
+    if volume is not None:
+        return VOLUME
+    if transport == "raid":
+        # A disk that its controller passes through reports the cache of its drive; of others without a volume it is not known what they are.
+        layers = {optional_text(one.get("layer")) for one in objects(drive.get("caches"))}
+        return JBOD if "drive" in layers and "controller" not in layers else UNKNOWN
+    return ATTACHMENTS.get(transport, UNKNOWN)
+
+
+def _volume_of(drive: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any] | None:
+    return next((one for one in objects(drive.get("caches")) if one.get("layer") == "controller" and one.get("raid_level")), None)
+
+
+def serial_of(drives: t.Sequence[t.Mapping[str, t.Any]]) -> str | None:
+    """The serial number of the only drive; a RAID volume has one of its own, which is not that of its drive."""
+    if len(drives) != 1:
+        return None
+    volume = _volume_of(drives[0])
+    if volume is None:
+        return optional_text(drives[0].get("serial")) if _attachment(drives[0]) != UNKNOWN else None
+    serials = volume.get("drive_serials")
+    return optional_text(serials[0]) if isinstance(serials, list) and len(serials) == 1 else None

@@ -238,6 +238,13 @@ def test_unreported_ssd_cache_is_unknown():
     assert volume_finding(controller(), volume(acceleration="maxcache")).volatile is None
 
 
+def test_state_contains_the_serial_numbers_of_the_drives():
+    one = controller(drives=(Drive("0,1", serial="S1"), Drive("0,2", serial="S2")))
+    assert volume_finding(one, volume(members=("0,1",))).state["drive_serials"] == ["S1"]
+    # What is not reported counts too: a volume of two drives has no single one.
+    assert volume_finding(one, volume(members=("0,1", "0,7"), members_untold=1)).state["drive_serials"] == ["S1", None, None]
+
+
 def test_state_contains_controller_and_volume():
     state = volume_finding(controller(), volume(write=BACK)).state
     assert (state["controller"], state["provider"], state["id"], state["volume"], state["volume_name"]) == ("MODEL", "storcli", "0", "0", "data")

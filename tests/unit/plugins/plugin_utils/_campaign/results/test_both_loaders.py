@@ -133,7 +133,7 @@ def test_every_column_of_every_measurement_matches(files, tables):
     assert {one.state for one in of_files.values()} == {"ok", "noisy", "interrupted", "failed", "missing"}
     # All but what no cell of this campaign was to measure.
     message = {name for one in of_files.values() for name, value in row_of(one).items() if value is not None}
-    assert {column.name for column in COLUMNS} - message == {"collection_rate", "collection_shown_by", "rate_limit", "rounds", "not_deciding"}
+    assert {column.name for column in COLUMNS} - message == {"collection_rate", "collection_shown_by", "rate_limit", "rounds", "not_deciding", "drive"}
 
 
 def test_common_target_names_match(files, tables):

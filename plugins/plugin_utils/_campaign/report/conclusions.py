@@ -316,7 +316,8 @@ def _compare(one: Contrast, answer: Answer) -> Pairing:
     # Of different drives the drive is the unit, and each has one value.
     if min(len(one.old), len(one.new)) < _FEWEST_DRIVES:
         reason = f"different drives, of which at least {_FEWEST_DRIVES} on each side are needed"
-        return Pairing(None, reason, False, tuple(median(median(run.iops for run in runs) for runs in side.values()) for side in (one.old, one.new)))  # type: ignore[arg-type]
+        old, new = (median(median(run.iops for run in runs) for runs in side.values()) for side in (one.old, one.new))
+        return Pairing(None, reason, False, (old, new))
     middle = [[sorted(runs, key=lambda run: run.iops or 0.0)[len(runs) // 2] for runs in side.values()] for side in (one.old, one.new)]
     return pair(METRICS["iops"], {"old": middle[0]}, {"new": middle[1]}, keys)
 

@@ -83,6 +83,7 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repe
         where += [workload_name(one)] if cells > 1 else []
         parts = (
             f"{_amount(one, one.results[0].value)}." if alone else _who(one, repeats),
+            _limited(one),
             _against(one),
             _left_out(one),
             _without_result(one),
@@ -95,6 +96,14 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repe
     unexplained = list(dict.fromkeys(one.recommended for one in ordered if one.recommended and one.because == ""))
     found += [f"Why {listed(unexplained)} {'is' if len(unexplained) == 1 else 'are'} faster is not known: no recorded flow explains it."] if unexplained else []
     return (*first, *common, *found) if first else (*found, *common)
+
+
+def _limited(workload: WorkloadAnswer) -> str:
+    """What limits the only variant; of several the reasons of their difference are said."""
+    limit = workload.results[0].limit if len(workload.results) == 1 else None
+    if limit is None:
+        return ""
+    return f"What limits it: {limit}." if limit.text else "What limits it is not known."
 
 
 def _alone(workloads: t.Sequence[WorkloadAnswer]) -> str:

@@ -139,6 +139,20 @@ def test_a_planted_limit_is_named(case, seed):
     assert limit.text and "-" not in re.findall(r"\S+", limit.text) and "None" not in limit.text
 
 
+@pytest.mark.parametrize(
+    ("devices", "said"),
+    [
+        ([disk(writes=(156, 0.8), flushes=(93, 5))], "What limits it: flushes: sda: 93 flushes per second of 5 ms."),
+        ([disk(reads=None, writes=None, flushes=None, use=99.0)], "What limits it is not known."),
+    ],
+)
+def test_the_only_variant_has_its_limit_in_its_sentence(devices, said):
+    [sentence] = answered(planted("bare", *four(156, *devices, spread=0))).sentences
+    assert said in sentence
+    both = answered(planted("bare", *four(156, *devices, spread=0)), planted("other", *four(156, *devices, spread=0), started=2e9)).sentences
+    assert "What limits it" not in " ".join(both)
+
+
 def test_limits_have_their_figures():
     def text(case):
         iops, devices, caches, changes = LIMITS[case]

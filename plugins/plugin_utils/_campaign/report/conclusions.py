@@ -52,6 +52,10 @@ _SYNCHRONOUS, _ASYNCHRONOUS = {"sync", "psync", "vsync", "pvsync", "pvsync2"}, {
 _JOB = ("variant", "direction", "rw", "bs", "rwmixread", "fdatasync", "fsync", "direct", "rate_limit", "model", "attachment")
 
 
+def _first_of(side: Side) -> Measurement:
+    return next(iter(side.values()))[0]
+
+
 class Contrast(t.NamedTuple):
     """Two sides that differ in one thing.
 
@@ -69,7 +73,7 @@ class Contrast(t.NamedTuple):
 
     @property
     def first(self) -> Measurement:
-        return next(iter(self.old.values()))[0]
+        return _first_of(self.old)
 
 
 class Rule(t.NamedTuple):
@@ -189,7 +193,7 @@ def _moved(names: tuple[str, str], sides: t.Sequence[t.Sequence[Measurement]]) -
 def _different_drives(names: tuple[str, str], sides: t.Sequence[t.Sequence[Measurement]]) -> t.Iterator[Contrast]:
     for variant, model in sorted({(one.variant, one.model or "") for one in sides[0]} & {(one.variant, one.model or "") for one in sides[1]}):
         old, new = (_by([one for one in side if (one.variant, one.model or "") == (variant, model)], "drive") for side in sides)
-        if _are_of_a_size(next(iter(old.values()))[0], next(iter(new.values()))[0]):
+        if _are_of_a_size(_first_of(old), _first_of(new)):
             of = f" with different drives ({len(old)} and {len(new)} {model})"
             yield Contrast(names, old, new, ("target_size",), {"drives": of}, is_paired=False)
 
@@ -247,7 +251,7 @@ def _asynchronous(runs: t.Sequence[Measurement]) -> t.Iterator[Contrast]:
             if len(sides) == 2:
                 old, new = sides[True][load], sides[False][min(sides[False])]
                 if old.keys() & new.keys():
-                    first = next(iter(new.values()))[0]
+                    first = _first_of(new)
                     names = f"synchronous I/O by {counted(load, 'job')}", f"{first.ioengine} by {counted(first.numjobs or 1, 'job')} at depth {first.iodepth}"
                     yield Contrast(names, old, new, ignored)
                     break

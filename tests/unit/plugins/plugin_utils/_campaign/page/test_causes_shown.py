@@ -122,7 +122,7 @@ def test_requests_by_size_are_drawn_for_each_variant():
         ("frames", sized({4096: 25, 512: 25, 1024: 50})), ("aligned", sized({4096: 100})), ("bare", sized(None)),
     )]  # fmt: skip
     found = analysed(rows_of(*variants))
-    bars = {one.title: [(bar.label, bar.width, bar.share) for bar in one.bars] for one in flow_pictures.pictures(found)}
+    bars = {one.title: [(each.label, each.width, each.share) for each in one.bars] for one in flow_pictures.pictures(found)}
     full = flow_pictures.BAR
     assert bars == {
         "frames": [("512 B", round(full / 4), "25 %"), ("1 KiB", round(full / 2), "50 %"), ("4 KiB", round(full / 4), "25 %")],

@@ -33,8 +33,8 @@ DEVICES = {
 }
 
 
-def size_of(*targets, devices=DEVICES):
-    return cache_size_of(targets, devices, "cache_read")
+def size_of(*targets, **answer):
+    return cache_size_of(targets, answer.get("devices", DEVICES), "cache_read")
 
 
 @pytest.mark.parametrize("path", ["/dev/vg0/a", "/dev/dm-1", "/dev/mapper/vg0-a", "/dev/disk/by-id/dm-name-vg0-a", "/dev/b"])

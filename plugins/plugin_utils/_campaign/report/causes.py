@@ -247,11 +247,13 @@ def _writing_back(r: Repeat) -> Figures:
 
 
 def _threshold(r: Repeat) -> Figures:
-    for one in r.writeback if r.backlog else ():
+    """Writes of the origin that wait for room in the cache, or that a full cache lets pass, as dm-writecache does."""
+    passed = r.top if r.top_is(WRITES, "slow") else None
+    for one in r.writeback if r.backlog or passed else ():
         start, end, room = one.dirty_start or 0, one.dirty_end or 0, _room(one)
         is_full = room is not None and max(end, one.dirty_most or 0) >= 0.9 * room
-        if is_full or (abs(end - start) <= 0.1 * start and (one.written_back or 0.0) >= 0.7 * r.moved > 0):
-            return {"p": r.backlog, "dirty": size(end), "size": size(one.size)}
+        if is_full or (r.backlog and abs(end - start) <= 0.1 * start and (one.written_back or 0.0) >= 0.7 * r.moved > 0):
+            return {"p": r.backlog or passed, "dirty": size(end), "size": size(one.size)}
     return None
 
 

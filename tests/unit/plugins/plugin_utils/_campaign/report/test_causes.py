@@ -105,6 +105,11 @@ LIMITS = {
     "dirty threshold of a setting": (
         150, [disk(writes=(150, 6)), ssd(writes=(150, 0.3))], [cache(dirty=(100, 102), type="bcache", written_back=150 * 4096.0)], {}
     ),
+    # As measured with dm-writecache of 32 MiB on the rack.
+    "dirty threshold of a cache that lets pass": (
+        161, [disk(writes=(150, 106)), ssd(writes=(25, 0.3))],
+        [cache(dirty=(33.2, 33.4), size=33.4 * MB, bypassed_writes=150.0, write_hits=13.0, write_misses=0.0)], {"iodepth": 16, "ioengine": "io_uring"},
+    ),
     "bypass": (150, [disk(writes=(150, 6)), ssd(writes=(1, 0.3))], [cache(bypassed_writes=145.0, write_hits=5.0)], {}),
     "bypass of sizes that are not cached": (
         150, [disk(reads=(150, 6)), ssd()], [cache("writethrough", bypassed_reads=150.0)], {"rw": "randread", "direction": "read"}

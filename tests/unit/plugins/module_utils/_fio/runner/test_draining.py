@@ -8,35 +8,23 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import draining
+from ansible_collections.cachefleet.storage.tests.unit.support.turned_clock import TurnedClock
 
 MIB = 1024**2
 
 
-class Host:
+class Host(TurnedClock):
     """Caches whose dirty bytes are a function of the time, with their clock, status and waiter."""
 
     def __init__(self, dirty, monkeypatch, stops_at=1e9):
-        self.now, self.of, self.stops_at, self.said = 0.0, dirty, stops_at, []
+        super().__init__(stops_at)
+        self.of = dirty
         monkeypatch.setattr(draining.time, "monotonic", lambda: self.now)
         self.draining = draining.Draining(self, self, self)
 
     def dirty(self, names):
         assert set(names) == {"c0"}
         return self.of(self.now)
-
-    @property
-    def stopping(self):
-        return self.now >= self.stops_at
-
-    def for_seconds(self, seconds):
-        assert seconds > 0
-        self.now += seconds
-
-    def clock(self):
-        return 1000.0 + self.now
-
-    def update(self, **values):
-        self.said.append(values)
 
     def wait(self, most=1800.0):
         began = self.now

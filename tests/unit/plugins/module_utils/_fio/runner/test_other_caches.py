@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.sna
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import JOB, RunnerRig, _program, step
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+from ansible_collections.cachefleet.storage.tests.unit.support.turned_clock import TurnedClock
 
 NOT_REPORTED = "It is not known whether the SSD cache of the RAID controller was clean before this cell: its tool does not report that."
 UNREADABLE = "It is not known whether the SSD cache of the RAID controller was clean before this cell: its state could not be read."
@@ -34,11 +35,12 @@ def disk(cache, name="sda"):
     return {"name": name, "kind": "disk", "caches": [{"layer": "controller", "ssd_cache": cache}, {"layer": "drive"}]}
 
 
-class Host:
+class Host(TurnedClock):
     """Targets whose layers are given, as a list by target or as a function of the time."""
 
     def __init__(self, monkeypatch, tmp_path, layers, stops_at=1e9, **replies):
-        self.now, self.layers, self.stops_at, self.said, self.read = 0.0, layers, stops_at, [], []
+        super().__init__(stops_at)
+        self.layers, self.read = layers, []
         monkeypatch.setattr(other_caches.time, "monotonic", lambda: self.now)
         self.runner = ScriptedRunner({("smartctl",): Reply(rc=1), ("zpool", "sync"): Reply(), **{tuple(key.split("_")): one for key, one in replies.items()}})
         host = MeasuredHost(self.runner, lambda _devices: self, tmp_path, clock=lambda: self.now)
@@ -51,20 +53,6 @@ class Host:
         if layers is None:
             raise StorageError("The tool said nothing.")
         return {"layers": layers}
-
-    @property
-    def stopping(self):
-        return self.now >= self.stops_at
-
-    def for_seconds(self, seconds):
-        assert seconds > 0
-        self.now += seconds
-
-    def clock(self):
-        return 1000.0 + self.now
-
-    def update(self, **values):
-        self.said.append(values)
 
     def settle(self, most=1800.0):
         found = self.caches.settle(["top"], most)

@@ -263,7 +263,7 @@ def _job(one: Measurement) -> tuple[t.Any, ...]:
 
 # ---------------------------------------------------------------------------------------------------------------------
 
-_LIMIT = "so {word}s share a limit: together they do {total} times one alone{within}"
+_LIMIT = "so {word}s {effect}: together they do {total} times one alone{within}"
 
 RULES: tuple[Rule, ...] = (
     Rule("targets", "", "", _LIMIT, "", "field case: several disks of one host at once", _targets_at_once),
@@ -343,12 +343,15 @@ def _figures(one: _Shown) -> dict[str, t.Any]:
     interval, count = one.found.comparison.interval if one.found.comparison else None, one.contrast.count
     is_one = interval is not None and count * interval.low > 0.95 and count * interval.high < 1.05
     within = ", within 5 %" if is_one else ""
+    # A limit is what they do together, however many they are: less than half of what more of them could add.
+    is_limit = interval is not None and count * interval.high <= (1 + count) / 2
     return {
         **one.contrast.texts,
         "old": one.contrast.names[0],
         "new": one.contrast.names[1],
         "total": factor(count * (one.found.ratio or 0.0)),
         "within": within,
+        "effect": "share a limit" if is_limit else "slow one another",
     }
 
 

@@ -74,6 +74,7 @@ def render(
     start: t.Sequence[t.Sequence[str]],
     stop: t.Sequence[t.Sequence[str]] = (),
     *,
+    clear: t.Sequence[t.Sequence[str]] = (),
     check: t.Sequence[t.Sequence[str]] = (),
     after: t.Sequence[str] = (),
     absent: str = "",
@@ -86,6 +87,7 @@ def render(
     :param devices: paths that must be there before it starts, each named so that it is the same device after every boot.
     :param start: the commands that bring the cache up, in order; the unit fails with the first of them that fails.
     :param stop: the commands that take it down, after everything was unmounted.
+    :param clear: commands after a stop, and after a start that failed: what half a start has left.
     :param check: commands before ``start``; one that fails keeps the cache down. With a hyphen before its path it may fail (systemd.service(5)).
     :param after: further units to wait for.
     :param absent: a path; where it is there already, the unit has nothing to do and does nothing.
@@ -117,6 +119,7 @@ def render(
         *(f"ExecStartPre={command_line(argv, item)}" for argv in check),
         *(f"ExecStart={command_line(argv, item)}" for argv in start),
         *(f"ExecStop={command_line(argv, item)}" for argv in stop),
+        *(f"ExecStopPost={command_line(argv, item)}" for argv in clear),
         "",
         "[Install]",
         _INSTALL + " ".join([*(needed if late else ()), _WANTED_BY]),

@@ -129,7 +129,8 @@ def render_unit(record: Record, tools: Tools) -> str:
         description,
         devices,
         [_create(tools.dmsetup, record.name, "top", record.name, record.top())],
-        [[f"-{tools.dmsetup}", "remove", name] for name in (record.name, *(tables.helper_name(role, record.name) for role in reversed(helpers)))],
+        # Also after a start that failed: the part with the data holds pieces of the origin, and LVM would run a group on it.
+        clear=[[f"-{tools.dmsetup}", "remove", name] for name in (record.name, *(tables.helper_name(role, record.name) for role in reversed(helpers)))],
         check=before,
         absent=top,
         note=record.as_text(),

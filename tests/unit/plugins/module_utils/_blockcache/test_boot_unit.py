@@ -60,6 +60,7 @@ def test_rendered_unit_text():
         ["/dev/disk/by-id/a"],
         [["/sbin/dmsetup", "create", "images"]],
         [["-/sbin/dmsetup", "remove", "images"]],
+        clear=[["-/sbin/dmsetup", "remove", "part"]],
         check=[["/usr/sbin/cache_check", "/dev/mapper/meta"]],
         absent="/dev/mapper/images",
         note='{"a": 1}',
@@ -87,6 +88,7 @@ TimeoutSec=infinity
 ExecStartPre=/usr/sbin/cache_check /dev/mapper/meta
 ExecStart=/sbin/dmsetup create images
 ExecStop=-/sbin/dmsetup remove images
+ExecStopPost=-/sbin/dmsetup remove part
 
 [Install]
 WantedBy=dev-disk-by\x2did-a.device sysinit.target

@@ -28,6 +28,8 @@ _OPEN, _OPEN_PART = 128, 8
 _COLLECT, _FREED = 16, 256
 #: Of the controller of writing back: bch_cached_dev_writeback_init.
 _PROPORTIONAL, _INTEGRAL = 40, 10_000
+#: Percent in use, and how many dirty sectors of a bucket are written back each second for each percent above it, if few blocks of dirty buckets are dirty.
+_FRAGMENTED = ((64, 1000), (57, 10), (50, 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,12 +223,22 @@ class _Bcache:
         error = self._dirty_blocks - self._buckets * self._room * self._settings.writeback_percent / 100
         if error > 0 or self._sum > 0:
             self._sum = max(self._sum + error * seconds, 0)
-        for _block in range(round((error / _PROPORTIONAL + self._sum / _INTEGRAL) * seconds)):
+        rate = max(error / _PROPORTIONAL, self._of_fragments()) + self._sum / _INTEGRAL
+        for _block in range(round(rate * seconds)):
             if not self._dirty_blocks:
                 return
             block = self._next_dirty()
             self._clean(block, self._where[block])
             self._written_back += 1
+
+    def _of_fragments(self) -> float:
+        """Blocks per second, so that buckets with few dirty blocks become free."""
+        percent = 100 * self._in_use / self._buckets
+        low, term = next((one for one in _FRAGMENTED if percent > one[0]), (0, 0))
+        buckets = sum(self._dirty[bucket] > 0 for bucket in self._current) if term else 0
+        if not buckets or buckets * self._room <= 3 * self._dirty_blocks:
+            return 0.0
+        return self._dirty_blocks / buckets * term * (percent - low) * self._load.rate
 
     def _next_dirty(self) -> int:
         while True:

@@ -78,9 +78,7 @@ class CurvePoint:
 KINDS = (Kind("lru"), Kind("bcache"), Kind("dm_cache", block=64 * KIB), Kind("writecache"))
 
 
-def curves(
-    trace: Trace, sizes: t.Sequence[int], kinds: t.Sequence[Kind] = KINDS, devices: t.Collection[int] = (), warm: float = 0.0
-) -> tuple[CurvePoint, ...]:
+def curves(trace: Trace, sizes: t.Sequence[int], kinds: t.Sequence[Kind] = KINDS, devices: t.Collection[int] = (), warm: float = 0.0) -> tuple[CurvePoint, ...]:
     """A point for each kind and size, in their order.
 
     :param sizes: bytes.

@@ -184,7 +184,9 @@ def _weights(trace: Trace, regions: t.Any) -> tuple[t.Any, t.Any]:
 def _total(trace: Trace, devices: t.Collection[int]) -> tuple[float, float]:
     found = []
     for operation in ("read", "write"):
-        counts = [mapping(mapping(one.raw.get("counts")).get(operation)).get("requests") for at, one in enumerate(trace.devices) if not devices or at in devices]
+        counts = [
+            mapping(mapping(one.raw.get("counts")).get(operation)).get("requests") for at, one in enumerate(trace.devices) if not devices or at in devices
+        ]
         numbers = [optional_integer(one) for one in counts]
         found.append(np.nan if trace.lost or None in numbers else float(sum(one or 0 for one in numbers)))
     return found[0], found[1]
@@ -230,8 +232,8 @@ def share_of(load: Load, served: t.Any, which: t.Any, total: float) -> Share:
     # of two neighbours is the variance of one.
     rest = np.bincount(load.regions, np.where(which, load.shares, 0.0) * (served - slope), len(load.stands_for))
     error = np.sqrt((1 - load.rate) * (load.stands_for[1:] * load.stands_for[:-1] * np.diff(rest) ** 2).sum() / 2) / count
-    # The difference may also be served as all others are.
-    margin = np.hypot(_NORMAL * error, (slope - hits / seen) * (count - seen) / count)
+    # The difference is served as the hottest or as all are, or anything in between.
+    margin = np.hypot(_NORMAL * error, (slope - hits / seen) * (count - seen) / count / 2)
     return Share(float(min(max(share, 0.0), 1.0)), float(margin))
 
 

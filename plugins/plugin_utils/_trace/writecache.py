@@ -25,7 +25,7 @@ class WritecacheSettings:
 
     :param high_watermark: writing back begins.
     :param low_watermark: writing back ends.
-    :param origin_rate: blocks per second that the origin takes while it is written back; a trace does not show it. Without a limit no write passes a full cache.
+    :param origin_rate: blocks per second that the origin takes of what is written back: not in a trace. Without a limit no write passes the cache.
     """
 
     high_watermark: float = 50

@@ -154,6 +154,8 @@ class _Bcache:
 
     def _insert(self, block: int, process: int, tick: int, *, dirty: bool) -> bool:
         """Append a block to the open bucket of the task, if there is room (bch_alloc_sectors, pick_data_bucket)."""
+        if self._since * _COLLECT > self._buckets * self._room:
+            self._collect()
         if 100 * self._in_use > self._settings.cutoff[2] * self._buckets:
             return False
         bucket = self._open.pop(process, 0)
@@ -178,8 +180,6 @@ class _Bcache:
         return True
 
     def _allocate(self, tick: int) -> int:
-        if self._since * _COLLECT > self._buckets * self._room:
-            self._collect()
         if not self._free and not self._reclaim(tick):
             self._collect()
             if not self._reclaim(tick):

@@ -82,15 +82,14 @@ class _Queue:
 
     def spread(self) -> None:
         """Levels get equally many entries, but for the top ones (q_redistribute)."""
-        top = min(self._top, self.count)
         levels = _LEVELS - _TOP_LEVELS if self._top else _LEVELS
-        each, rest = divmod(self.count - top, levels)
-        above, more = divmod(top, _TOP_LEVELS)
+        each, rest = divmod(max(self.count - self._top, 0), levels)
+        above, more = divmod(self._top, _TOP_LEVELS)
         for level in range(_LEVELS - 1):
             row = self.rows[level]
             target = each + (level < rest) if level < levels else above + (level - levels < more)
-            while len(row) < target:
-                self._move(next(upper for upper in self.rows[level + 1 :] if upper).popitem(last=False)[0], level)
+            while len(row) < target and (upper := next((one for one in self.rows[level + 1 :] if one), None)):
+                self._move(upper.popitem(last=False)[0], level)
             while len(row) > target:
                 self._move(row.popitem()[0], level + 1)
 

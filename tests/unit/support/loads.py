@@ -36,7 +36,9 @@ def sampled(trace: Trace, rate: float, device: int = 0) -> Trace:
     """What is left of a trace of one device if it is sampled; another device has another sample."""
     requests = trace.requests.copy()
     requests["device"] = device
-    kept = region_hashes(requests["device"].astype(np.uint64), requests["sector"] // trace_format.REGION_SECTORS) < round(rate * trace_format.HASHES)
+    ends = requests["sector"], requests["sector"] + requests["sectors"] - 1
+    first, last = (region_hashes(requests["device"].astype(np.uint64), end // trace_format.REGION_SECTORS) for end in ends)
+    kept = np.minimum(first, last) < round(rate * trace_format.HASHES)
     nothing = {"counts": {name: {"requests": 0} for name in ("read", "write")}}
     devices = (*(TracedDevice("", 0, nothing) for _number in range(device)), *trace.devices)
     return Trace(trace.name, trace.host, trace.seconds, rate, trace.lost, devices, requests[kept])

@@ -6,48 +6,38 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace import format as trace_format
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace import bcache, smq, writecache
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.load import Load, load_of, scale_error, share_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.models import Outcome, Reuse
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.types import IDEAL, MODELS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace import Trace
 
-#: The modes of each type.
-MODES: t.Mapping[str, tuple[str, ...]] = {
-    "lru": ("writeback", "writethrough"),
-    "bcache": ("writeback", "writethrough", "writearound"),
-    "dm_cache": ("writeback", "writethrough"),
-    "writecache": ("writeback",),
-}
-#: By so much a simulation may differ from the cache itself, as a share of the requests: assumed.
-MARGINS: t.Mapping[str, float] = {"lru": 0.0, "bcache": 0.03, "dm_cache": 0.03, "writecache": 0.02}
 #: Simulations go through the accesses one by one: of a trace with more, fewer regions are used.
-MOST_ACCESSES = 2_000_000
-
-Settings = bcache.BcacheSettings | smq.SmqSettings | writecache.WritecacheSettings
+MOST_ACCESSES = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
     """A cache whose curve is computed.
 
-    :param type: ``lru`` (an ideal cache of the least recently used blocks), ``bcache``, ``dm_cache`` or ``writecache``.
-    :param mode: one of :data:`MODES`.
+    :param type: ``lru`` for an ideal cache, or one of ``types.MODELS``.
+    :param mode: of the type.
     :param block: bytes of a block of the cache.
-    :param settings: of this type; its defaults if there are none.
+    :param settings: of the type; its defaults if there are none.
     """
 
     type: str
     mode: str = "writeback"
     block: int = 4 * KIB
-    settings: Settings | None = None
+    settings: t.Any = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +65,7 @@ class CurvePoint:
     high: float
 
 
-KINDS = (Kind("lru"), Kind("bcache"), Kind("dm_cache", block=64 * KIB), Kind("writecache"))
+KINDS = (Kind(IDEAL), *(Kind(name, block=model.block) for name, model in MODELS.items()))
 
 
 def curves(trace: Trace, sizes: t.Sequence[int], kinds: t.Sequence[Kind] = KINDS, devices: t.Collection[int] = (), warm: float = 0.0) -> tuple[CurvePoint, ...]:
@@ -88,61 +78,51 @@ def curves(trace: Trace, sizes: t.Sequence[int], kinds: t.Sequence[Kind] = KINDS
     :raises TraceError: if the trace has no reads and writes.
     """
     for kind in kinds:
-        if kind.mode not in MODES.get(kind.type, ()) or kind.block % 512 or not 512 <= kind.block <= trace_format.REGION:
+        modes = MODELS[kind.type].modes if kind.type in MODELS else ("writeback", "writethrough") if kind.type == IDEAL else ()
+        if kind.mode not in modes or kind.block % 512 or not 512 <= kind.block <= trace_format.REGION:
             raise BadInput(f"There is no curve of {kind.type} in mode {kind.mode} with blocks of {kind.block} bytes.")
     if not all(size > 0 for size in sizes):
         raise BadInput("The size of a cache must be above 0 bytes.")
-    points: dict[Kind, list[CurvePoint]] = {}
+    points = {}
     for block in dict.fromkeys(kind.block for kind in kinds):
         load = load_of(trace, block, devices, warm)
         reuse, error = Reuse(load), scale_error(load)
-        simulated = load
-        if len(load.blocks) > MOST_ACCESSES and any(kind.type != "lru" for kind in kinds):
-            simulated = load_of(dataclasses.replace(trace, rate=trace.rate * MOST_ACCESSES / len(load.blocks)), block, devices, warm)
-        for kind in kinds:
-            if kind.block == block:
-                used = load if kind.type == "lru" else simulated
-                points[kind] = [_point(kind, size, used, outcome_of(kind, size, used, trace, reuse), _slope(load, reuse, size, error)) for size in sizes]
-    return tuple(point for kind in kinds for point in points[kind])
-
-
-def outcome_of(kind: Kind, size: int, load: Load, trace: Trace, reuse: Reuse) -> Outcome:
-    """What a cache of this kind does with the load."""
-    if kind.type == "bcache":
-        return bcache.simulate(load, size, kind.mode, t.cast("bcache.BcacheSettings", kind.settings or bcache.BcacheSettings()))
-    if kind.type == "dm_cache":
-        default = smq.SmqSettings(origin=max((device.bytes for device in trace.devices), default=0))
-        return smq.simulate(load, size, kind.mode, t.cast("smq.SmqSettings", kind.settings or default))
-    if kind.type == "writecache":
-        return writecache.simulate(load, size, kind.mode, t.cast("writecache.WritecacheSettings", kind.settings or writecache.WritecacheSettings()))
-    return reuse.outcome(size, kind.mode)
+        fewer = min(MOST_ACCESSES / len(load.blocks), 1.0)
+        simulated = load_of(dataclasses.replace(trace, rate=trace.rate * fewer), block, devices, warm) if fewer < 1 else load
+        for kind, size in itertools.product((kind for kind in kinds if kind.block == block), sizes):
+            if kind.type == IDEAL:
+                used, outcome, settings = load, reuse.outcome(size, kind.mode), None
+            else:
+                model, used = MODELS[kind.type], simulated
+                settings = kind.settings or model.settings()
+                outcome = model.simulate(used, size, kind.mode, settings)
+            points[kind, size] = _point(kind, size, used, outcome, _slope(load, reuse, size, error), getattr(settings, "congested", 0.0))
+    return tuple(points[kind, size] for kind in kinds for size in sizes)
 
 
 def _slope(load: Load, reuse: Reuse, size: int, error: float) -> float:
     """Half of what the hits of an ideal cache change by the uncertainty of its scale."""
-    weights = load.weights.sum()
-    low, high = ((load.whole(reuse.served(size * scale)) * load.weights).sum() / weights for scale in (1 - error, 1 + error)) if error else (0.0, 0.0)
-    return float(high - low) / 2
+    low, high = (load.whole(reuse.served(size * scale)) @ load.weights for scale in (1 - error, 1 + error)) if error else (0.0, 0.0)
+    return float(high - low) / 2 / float(load.weights.sum())
 
 
-def _point(kind: Kind, size: int, load: Load, outcome: Outcome, slope: float) -> CurvePoint:
+def _point(kind: Kind, size: int, load: Load, outcome: Outcome, slope: float, congested: float) -> CurvePoint:
     served, reads = load.whole(outcome.served), load.request_reads
-    shares = [share_of(load, served, which, total) for which, total in zip((reads, ~reads, reads | True), (*load.total, sum(load.total)), strict=True)]
-    half = math.hypot(shares[2].margin, slope, MARGINS[kind.type])
-    settings = kind.settings or bcache.BcacheSettings()
-    congested = settings.congested * shares[2].value if kind.type == "bcache" and isinstance(settings, bcache.BcacheSettings) else 0.0
+    of_reads, of_writes, of_all = (
+        share_of(load, served, which, total) for which, total in zip((reads, ~reads, reads | True), (*load.total, sum(load.total)), strict=True)
+    )
+    half = math.hypot(of_all.margin, slope, MODELS[kind.type].margin if kind.type in MODELS else 0)
     written = float(load.accesses["bytes"][~load.reads].sum())
-    saved = 1 - outcome.to_origin / written if written else 0.0
     return CurvePoint(
         type=kind.type,
         mode=kind.mode,
         block=kind.block,
         size=size,
-        read_hits=shares[0].value,
-        write_hits=shares[1].value,
-        hits=shares[2].value,
-        saved_writes=max(saved, 0.0),
+        read_hits=of_reads.value,
+        write_hits=of_writes.value,
+        hits=of_all.value,
+        saved_writes=max(1 - outcome.to_origin / written, 0.0) if written else 0.0,
         cache_writes=outcome.to_cache / load.rate / load.seconds,
-        low=max(shares[2].value - half - congested, 0.0),
-        high=min(shares[2].value + half, 1.0),
+        low=max(of_all.value * (1 - congested) - half, 0.0),
+        high=min(of_all.value + half, 1.0),
     )

@@ -42,6 +42,7 @@ class Load:
     :param reads: whether each access is a read.
     :param begins: position of the first access of each request.
     :param shares: how much of each request is sampled, at most 1.
+    :param origin: bytes of the largest device; 0 if not known.
     :param total: how many reads and writes there were in all; not a number where that was not counted.
     :param hottest: whether each request begins in one of the most accessed blocks.
     """
@@ -56,6 +57,7 @@ class Load:
     reads: t.Any
     begins: t.Any
     shares: t.Any
+    origin: int
     total: tuple[float, float]
     hottest: t.Any
 
@@ -142,6 +144,7 @@ def load_of(trace: Trace, block: int, devices: t.Collection[int] = (), warm: flo
         reads=accesses["operation"] == trace_format.READ,
         begins=begins,
         shares=shares,
+        origin=max(device.bytes for device in trace.devices),
         total=total,
         hottest=_hottest(blocks)[begins],
     )

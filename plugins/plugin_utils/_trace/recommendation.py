@@ -13,6 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_integer
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import block as block_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure, share
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.types import MODELS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.curve import CurvePoint
@@ -78,7 +79,7 @@ def recommend(points: t.Sequence[CurvePoint], trace: Trace, prices: Prices = Pri
     :param points: curves of one or more sizes; those of an ideal cache are not recommended.
     """
     load = _load_of(trace)
-    real = [point for point in points if point.type != "lru"]
+    real = [point for point in points if point.type in MODELS]
     basis = (*_coldness(load), *_sizes(trace))
     if not real:
         return Recommendation(None, "No cache is recommended: there is no curve of a type that can be built.", basis, {})
@@ -148,7 +149,7 @@ def _wear(point: CurvePoint) -> float:
 
 
 def _sentence(point: CurvePoint, points: t.Sequence[CurvePoint]) -> str:
-    subject, value = ("reads", point.read_hits) if point.type != "writecache" else ("writes", point.write_hits)
+    subject, value = ("reads", point.read_hits) if "writethrough" in MODELS[point.type].modes else ("writes", point.write_hits)
     error = 100 * (point.high - point.low) / 2
     sentence = f"{_gb(point.size)} serve {100 * value:.0f} ± {max(error, 1):.0f} % of the {subject} as {point.type} in {point.mode}"
     same = [one for one in points if (one.type, one.mode, one.block) == (point.type, point.mode, point.block) and one.size > point.size]
@@ -197,13 +198,11 @@ def _sizes(trace: Trace) -> tuple[str, ...]:
 def _entry(point: CurvePoint, trace: Trace) -> dict[str, t.Any]:
     device = trace.devices[0].name
     name = device.rpartition("/")[2] or "cached"
-    entry: dict[str, t.Any] = {"name": name, "type": point.type, "origin": device or "/dev/disk/by-id/ORIGIN", "mode": point.mode}
-    if point.type == "writecache":
-        entry |= {"type": "dm_cache", "kind": "writecache", "settings": {"block_size": point.block}}
-    if point.type == "dm_cache":
-        entry["chunk_size"] = f"{point.block // KIB}K"
-    if point.type != "bcache":
+    model = MODELS[point.type]
+    entry: dict[str, t.Any] = {"name": name, "origin": device or "/dev/disk/by-id/ORIGIN", "mode": point.mode, **model.entry}
+    if model.size:
         entry["size"] = f"{max(point.size // MIB, 1)}M"
+        entry |= {"settings": {"block_size": point.block}} if "kind" in entry else {"chunk_size": f"{point.block // KIB}K"}
     return entry | ({"mirror": True} if point.mode == "writeback" else {})
 
 

@@ -34,14 +34,12 @@ class SmqSettings:
     :param migration: seconds until a promoted block can be used. It depends on the origin, and a trace does not show it.
     :param idle: seconds without requests after which everything is written back (spare_migration_bandwidth). ``migration_threshold`` limits how much of that is
         on its way at once; promotions are not limited by it.
-    :param origin: bytes of the origin; 0 if not known.
     """
 
     hotspot_period: float = 1
     cache_period: float = 60
     migration: float = 0.02
     idle: float = 1
-    origin: int = 0
 
 
 class _Queue:
@@ -161,7 +159,7 @@ class _Smq:
         self._written_back = self._promoted = 0
         blocks = size // load.block
         entries, per = max(blocks // 4, 1024), 16
-        while per > 1 and settings.origin and per * load.block * entries > settings.origin:
+        while per > 1 and load.origin and per * load.block * entries > load.origin:
             per //= 2
         hotspots = load.accesses["block"] // np.uint64(per)
         self._hotspot_of = np.unique(hotspots, return_inverse=True)[1].tolist()

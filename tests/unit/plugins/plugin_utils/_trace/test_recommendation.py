@@ -32,8 +32,8 @@ def point(size: float, read_hits: float, **changed: t.Any) -> CurvePoint:
 CURVE = [point(14, 0.40), point(28, 0.62), point(57, 0.71), point(114, 0.73), point(228, 0.74)]
 
 
-def recommended(points: t.Sequence[CurvePoint], prices: Prices = Prices(), trace: Trace | None = None) -> Recommendation:
-    return recommend(points, trace or trace_of(STEPS, seconds=1), prices)
+def recommended(points: t.Sequence[CurvePoint], prices: Prices | None = None, trace: Trace | None = None) -> Recommendation:
+    return recommend(points, trace or trace_of(STEPS, seconds=1), prices or Prices())
 
 
 def test_the_knee_is_recommended() -> None:
@@ -42,6 +42,13 @@ def test_the_knee_is_recommended() -> None:
     assert found.sentence == "57 GB serve 71 ± 2 % of the reads as bcache in writethrough; 4 times as much adds 3 points."
     assert found.rests_on[0] == "50 % of the requests do not wait for the origin; 70 % of them are reads."
     assert found.rests_on[-1] == "10 % of the accesses were the first to their block, which no cache serves; in a longer trace there are fewer."
+
+
+def test_what_only_caches_writes_is_judged_by_them() -> None:
+    found = recommended(
+        [point(57, 0.2, type="writecache", mode="writeback", write_hits=0.95), point(228, 0.2, type="writecache", mode="writeback", write_hits=0.97)]
+    )
+    assert found.sentence == "57 GB serve 95 ± 2 % of the writes as writecache in writeback; 4 times as much adds 2 points."
 
 
 def test_the_order_of_the_points_does_not_matter() -> None:

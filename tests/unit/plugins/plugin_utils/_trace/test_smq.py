@@ -20,8 +20,8 @@ from ansible_collections.cachefleet.storage.tests.unit.support.loads import WRIT
 BLOCK = 4096
 
 
-def run(steps: list[Step], blocks: int, mode: str = "writeback", block: int = BLOCK, **settings: t.Any) -> Outcome:
-    return simulate(load(steps, block), blocks * block, mode, SmqSettings(**settings))
+def run(steps: list[Step], blocks: int, mode: str = "writeback", block: int = BLOCK, origin: int = 0, **settings: t.Any) -> Outcome:
+    return simulate(load(steps, block, size=origin), blocks * block, mode, SmqSettings(**settings))
 
 
 def test_a_block_is_promoted_when_its_surroundings_are_among_those_most_missed() -> None:

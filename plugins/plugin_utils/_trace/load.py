@@ -21,8 +21,6 @@ np = Library("numpy", "Reading traces")
 
 #: Standard errors of an interval of 95 %.
 _NORMAL = 1.96
-#: Sampled regions that share the mean of their distances.
-_NEIGHBOURS = 3
 #: A device of more regions has the nominal rate everywhere: 16 TiB.
 _MOST_REGIONS = 1 << 24
 #: The most accessed blocks, with this share of the requests, say what those are that the sample has too many or too few of.
@@ -126,7 +124,10 @@ def load_of(trace: Trace, block: int, devices: t.Collection[int] = (), warm: flo
     begins = np.flatnonzero(np.r_[True, request[1:] != request[:-1]])
     of_trace = trace.requests[request[begins]]
     regions = _regions(accesses["block"], block)
-    sampled, weights = _weights(trace, np.unique(regions))
+    sampled = np.unique(regions)
+    weights = _weights(trace, sampled)
+    of_requests = np.searchsorted(sampled, regions[begins])
+    weights = weights.mean() + _alike(np.bincount(of_requests)) * (weights - weights.mean())
     shares = np.add.reduceat(accesses["bytes"].astype(np.int64), begins) / (of_trace["sectors"].astype(np.int64) * 512)
     total = _total(trace, devices)
     if warm:
@@ -138,7 +139,7 @@ def load_of(trace: Trace, block: int, devices: t.Collection[int] = (), warm: flo
         rate=len(sampled) / weights.sum(),
         seconds=trace.seconds,
         accesses=accesses,
-        regions=np.searchsorted(sampled, regions[begins]),
+        regions=of_requests,
         stands_for=weights,
         blocks=blocks,
         reads=accesses["operation"] == trace_format.READ,
@@ -160,17 +161,16 @@ def _regions(blocks: t.Any, size: int) -> t.Any:
     return blocks // np.uint64(1 << 48) * np.uint64(1 << 48) + _number(blocks) * np.uint64(size) // np.uint64(trace_format.REGION)
 
 
-def _weights(trace: Trace, regions: t.Any) -> tuple[t.Any, t.Any]:
-    """The sampled regions that were accessed, and for how many accessed regions each stands.
+def _weights(trace: Trace, regions: t.Any) -> t.Any:
+    """For how many accessed regions each sampled one stands.
 
     Which regions of a device are sampled follows from their hashes, accessed or not. A region stands for all that are nearer to it than to another sampled one,
-    so that a hot stretch of the device has its true size, even if by chance fewer of its regions are sampled than of others.
+    so that a hot stretch of the device has its true size, even if by chance fewer of its regions are sampled than of others. Where neighbours have nothing in
+    common, that would only add noise.
     """
     weights = np.full(len(regions), 1 / trace.rate)
-    if trace.rate >= 1:
-        return regions, weights
     devices = (regions >> np.uint64(48)).astype(np.int64)
-    for device in np.unique(devices):
+    for device in np.unique(devices) if trace.rate < 1 else ():
         own = np.flatnonzero(devices == device)
         accessed = _number(regions[own]).astype(np.int64)
         end = max(-(-trace.devices[device].bytes // trace_format.REGION), int(accessed[-1]) + 1)
@@ -178,10 +178,16 @@ def _weights(trace: Trace, regions: t.Any) -> tuple[t.Any, t.Any]:
             continue
         every = np.arange(end)
         sampled = every[region_hashes(np.full(end, device), every) < round(trace.rate * trace_format.HASHES)]
-        cells = np.diff(np.r_[0, (sampled[1:] + sampled[:-1] + 1) / 2, end])[np.searchsorted(sampled, accessed)]
-        near = np.ones(min(_NEIGHBOURS, len(cells)))
-        weights[own] = np.convolve(cells, near, "same") / np.convolve(np.ones(len(cells)), near, "same")
-    return regions, weights
+        weights[own] = np.diff(np.r_[0, (sampled[1:] + sampled[:-1] + 1) / 2, end])[np.searchsorted(sampled, accessed)]
+    return weights
+
+
+def _alike(requests: t.Any) -> float:
+    """How much neighbouring regions have in common, 0 to 1: the root of the correlation of the logarithms of their requests."""
+    heat = np.log(requests)
+    if len(heat) < 3 or not heat[1:].std() or not heat[:-1].std():
+        return 0.0
+    return float(np.sqrt(max(np.corrcoef(heat[1:], heat[:-1])[0, 1], 0.0)))
 
 
 def _total(trace: Trace, devices: t.Collection[int]) -> tuple[float, float]:

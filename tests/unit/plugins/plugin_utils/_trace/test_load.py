@@ -65,6 +65,24 @@ def test_a_device_that_is_too_large_has_the_nominal_rate(monkeypatch: pytest.Mon
     assert set(loads.load_of(trace, 4096).stands_for.tolist()) == {10.0}
 
 
+def test_regions_stand_for_their_surroundings_where_neighbours_are_alike() -> None:
+    hot = [*(reads(*(region * PER_REGION for region in range(200))) * 9), *reads(*(region * PER_REGION for region in range(800)))]
+    stretch = loads.load_of(sampled(trace_of(hot, size=800 * trace_format.REGION), 0.1, 1), 4096)
+    assert stretch.stands_for.std() > 2
+    # The hot stretch has its true size.
+    assert stretch.stands_for[np.bincount(stretch.regions) > 1].sum() == pytest.approx(200, rel=0.1)
+    turns = trace_of(reads(*(region * PER_REGION for region in range(800) for _request in range(1 + region % 2 * 9))), size=800 * trace_format.REGION)
+    regions = np.arange(40)
+    assert loads._alike(1 + regions % 2 * 9) == 0
+    assert loads.load_of(sampled(turns, 0.1, 1), 4096).stands_for.sum() == pytest.approx(800)
+
+
+def test_few_regions_say_nothing() -> None:
+    found = loads.load_of(sampled(one_read_of_each(range(60), size=60), 0.05, 2), 4096)
+    assert 0 < len(found.stands_for) < 8
+    assert loads.share_of(found, np.ones(len(found.begins)), found.request_reads, found.total[0]).margin == 1
+
+
 def test_what_a_sample_lacks_is_served_as_its_hottest_blocks_are() -> None:
     """Whether the hot block is in the sample or not, the share of what is served is that of the whole load."""
     steps = [*reads(*([7] * 900)), *reads(*([10 * PER_REGION] * 500)), *reads(*(9 * PER_REGION * number for number in range(44)))]

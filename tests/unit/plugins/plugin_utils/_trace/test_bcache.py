@@ -8,11 +8,13 @@ from __future__ import annotations
 import typing as t
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace import format as trace_format
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.bcache import BcacheSettings, bypassed, simulate
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.models import Outcome
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.models import Outcome, Reuse
 from ansible_collections.cachefleet.storage.tests.unit.support.loads import Step, load, reads, writes
 
 BLOCK = 4096
@@ -107,6 +109,12 @@ def test_dirty_blocks_above_the_target_are_written_back_in_the_background() -> N
     # The period of 5 s: 80 / 40 * 5 = 10, and 80 * 5 / 10,000 * 5 = 0.2. They were written to the origin, and again at the end.
     assert outcome.to_origin == 110 * BLOCK
     assert run(steps, 1280, writeback_percent=40).to_origin == 100 * BLOCK
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.integers(2, 16))
+def test_reads_into_buckets_of_one_block_are_those_of_an_ideal_cache(blocks: list[int], size: int) -> None:
+    steps = reads(*blocks)
+    assert run(steps, size).served.tolist() == Reuse(load(steps)).served(size * BLOCK).tolist()
 
 
 def test_tasks_have_their_own_buckets() -> None:

@@ -9,6 +9,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._trace import format as trace_format
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import Library
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_integer
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import block as block_text
@@ -66,7 +67,7 @@ class Recommendation:
 
 @dataclasses.dataclass(frozen=True)
 class _Load:
-    """Requests per second, the share of reads, and the share of the accesses that are the first to their block."""
+    """Requests per second, the share of reads, and the share of these that are the first access to their block."""
 
     rate: float
     reads: float
@@ -80,29 +81,28 @@ def recommend(points: t.Sequence[CurvePoint], trace: Trace, prices: Prices = Pri
     """
     load = _load_of(trace)
     real = [point for point in points if point.type in MODELS]
-    basis = (*_coldness(load), *_sizes(trace))
+    basis = _sizes(trace)
     if not real:
         return Recommendation(None, "No cache is recommended: there is no curve of a type that can be built.", basis, {})
     top = max(real, key=lambda point: _served(point, load))
-    if _served(top, load) < _LEAST <= _served(top, load) / max(1 - load.first, 1e-9) or _spread(top, load) > _COLD:
-        low, high = _served(top, load), min(_served(top, load) / max(1 - load.first, 1e-9), 1.0)
-        sentence = f"The trace is too short to recommend a cache: {_gb(top.size)} serve {share(low)} of its requests, or {share(high)} of those that are"
-        return Recommendation(None, f"{sentence} not the first to their block; record for longer.", basis, {})
+    if _served(top, load) < _LEAST <= _warm(top, load) or _warm(top, load) - _served(top, load) > _COLD:
+        sentence = f"The trace is too short to recommend a cache of {_gb(top.size)}, record for longer: {_coldness(top, load)}"
+        return Recommendation(None, sentence, basis, {})
     if _served(top, load) < _LEAST:
         return Recommendation(None, f"A cache is not worth it: even {_gb(top.size)} serve only {share(_served(top, load))} of the requests.", basis, {})
     knees = [_knee(curve, load, prices) for curve in _curves(real)]
     point = _best(knees, load, prices)
-    return Recommendation(point, _sentence(point, real), (*_basis(point, load, prices, knees), *basis), _entry(point, trace))
+    return Recommendation(point, _sentence(point, real), (*_basis(point, load, prices, knees), _coldness(point, load), *basis), _entry(point, trace))
 
 
 def _load_of(trace: Trace) -> _Load:
     accesses = trace.accesses(4 * KIB)
-    first = len(np.unique(accesses["block"])) / max(len(accesses), 1)
+    reading = accesses["operation"] == trace_format.READ
+    first = float(reading[np.unique(accesses["block"], return_index=True)[1]].sum() / max(reading.sum(), 1))
     counts = [mapping(one.raw.get("counts")) for one in trace.devices]
     reads, writes = (sum(optional_integer(mapping(one.get(name)).get("requests")) or 0 for one in counts) for name in ("read", "write"))
     if not reads + writes:
-        writes = int((accesses["operation"] > 0).sum() / trace.rate)
-        reads = int(len(accesses) / trace.rate) - writes
+        reads, writes = (int(number / trace.rate) for number in (reading.sum(), (~reading).sum()))
     return _Load((reads + writes) / trace.seconds, reads / max(reads + writes, 1), first)
 
 
@@ -111,9 +111,14 @@ def _served(point: CurvePoint, load: _Load) -> float:
     return load.reads * point.read_hits + (1 - load.reads) * (point.write_hits if point.mode == "writeback" else 0.0)
 
 
-def _spread(point: CurvePoint, load: _Load) -> float:
-    """By how much the reads that hit would be more if no read were the first to its block."""
-    return load.reads * min(point.read_hits * load.first / max(1 - load.first, 1e-9), 1 - point.read_hits)
+def _warm(point: CurvePoint, load: _Load) -> float:
+    """The same if no read were the first access to its block: in a longer trace fewer are."""
+    return _served(point, load) + load.reads * min(point.read_hits * load.first / max(1 - load.first, 1e-9), 1 - point.read_hits)
+
+
+def _coldness(point: CurvePoint, load: _Load) -> str:
+    between = f"{share(_served(point, load))} of the requests do not wait for the origin with them, {share(_warm(point, load))} without them."
+    return f"{share(load.first)} of the reads were the first access to their block, which no cache serves; {between}"
 
 
 def _curves(points: t.Sequence[CurvePoint]) -> list[list[CurvePoint]]:
@@ -161,7 +166,7 @@ def _sentence(point: CurvePoint, points: t.Sequence[CurvePoint]) -> str:
 
 
 def _basis(point: CurvePoint, load: _Load, prices: Prices, knees: t.Sequence[CurvePoint]) -> tuple[str, ...]:
-    found = [f"{share(_served(point, load))} of the requests do not wait for the origin; {share(load.reads)} of them are reads."]
+    found = [f"{share(_served(point, load))} of the requests do not wait for the origin; {share(load.reads)} of all are reads."]
     others = [f"{one.type} in {one.mode} with {block_text(one.block)}: {share(_served(one, load))} with {_gb(one.size)}" for one in knees if one is not point]
     if others:
         found.append(f"Of the others, at the knee of their curves: {'; '.join(others)}.")
@@ -177,10 +182,6 @@ def _basis(point: CurvePoint, load: _Load, prices: Prices, knees: t.Sequence[Cur
         price = point.size / 1e9 * prices.per_gb
         found.append(f"It costs {figure(price)}, and {figure(price / max(_served(point, load) * load.rate, 1e-9))} for each request per second that it serves.")
     return tuple(found)
-
-
-def _coldness(load: _Load) -> tuple[str, ...]:
-    return (f"{share(load.first)} of the accesses were the first to their block, which no cache serves; in a longer trace there are fewer.",)
 
 
 def _sizes(trace: Trace) -> tuple[str, ...]:

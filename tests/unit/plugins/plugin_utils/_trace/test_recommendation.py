@@ -40,8 +40,9 @@ def test_the_knee_is_recommended() -> None:
     found = recommended(CURVE)
     assert found.point == CURVE[2]
     assert found.sentence == "57 GB serve 71 ± 2 % of the reads as bcache in writethrough; 4 times as much adds 3 points."
-    assert found.rests_on[0] == "50 % of the requests do not wait for the origin; 70 % of them are reads."
-    assert found.rests_on[-1] == "10 % of the accesses were the first to their block, which no cache serves; in a longer trace there are fewer."
+    assert found.rests_on[0] == "50 % of the requests do not wait for the origin; 70 % of all are reads."
+    cold = "10 % of the reads were the first access to their block, which no cache serves"
+    assert found.rests_on[-1] == f"{cold}; 50 % of the requests do not wait for the origin with them, 55 % without them."
 
 
 def test_what_only_caches_writes_is_judged_by_them() -> None:
@@ -99,13 +100,20 @@ def test_a_flat_curve_is_not_worth_a_cache() -> None:
     assert found.sentence == "A cache is not worth it: even 228 GB serve only 6 % of the requests."
 
 
-@pytest.mark.parametrize("read_hits", [0.05, 0.4])
-def test_first_accesses_are_not_a_low_hit_ratio(read_hits: float) -> None:
+@pytest.mark.parametrize(("read_hits", "warm"), [(0.05, 50), (0.4, 100)])
+def test_first_accesses_are_not_a_low_hit_ratio(read_hits: float, warm: int) -> None:
     trace = trace_of([*reads(*range(90)), *reads(*range(10))], seconds=1)
     found = recommended([point(57, read_hits)], trace=trace)
-    assert found.point is None
-    assert found.sentence.startswith(f"The trace is too short to recommend a cache: 57 GB serve {100 * read_hits:.0f} % of its requests, or ")
-    assert found.rests_on[0].startswith("90 % of the accesses were the first")
+    cold = "90 % of the reads were the first access to their block, which no cache serves"
+    between = f"{100 * read_hits:.0f} % of the requests do not wait for the origin with them, {warm} % without them."
+    assert (found.point, found.entry) == (None, {})
+    assert found.sentence == f"The trace is too short to recommend a cache of 57 GB, record for longer: {cold}; {between}"
+
+
+def test_writes_that_are_the_first_to_their_block_are_absorbed_all_the_same() -> None:
+    trace = trace_of([*writes(*range(90)), *reads(*range(10))], seconds=1)
+    found = recommended([point(57, 0.9, mode="writeback", write_hits=1.0)], trace=trace)
+    assert found.rests_on[-1].startswith("0 % of the reads were the first")
 
 
 def test_sizes_of_requests() -> None:
@@ -117,7 +125,7 @@ def test_sizes_of_requests() -> None:
 def test_requests_that_were_not_counted_are_those_of_the_sample() -> None:
     trace = trace_of(STEPS, seconds=1)
     trace.devices[0].raw.pop("counts")  # type: ignore[attr-defined]
-    assert recommended(CURVE, trace=trace).rests_on[0] == "50 % of the requests do not wait for the origin; 70 % of them are reads."
+    assert recommended(CURVE, trace=trace).rests_on[0] == "50 % of the requests do not wait for the origin; 70 % of all are reads."
 
 
 @pytest.mark.parametrize("mode", ["writethrough", "writeback"])

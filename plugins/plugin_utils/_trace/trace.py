@@ -59,6 +59,7 @@ class Trace:
     :param rate: the sampled share of the regions, above 0 and at most 1.
     :param lost: events that are missing.
     :param requests: a structured array with the fields of ``format.FIELDS``, by time; use :meth:`accesses`.
+    :param scrambled: whether regions were renamed: its requests are cut to what was sampled, and hashes say nothing (``shared.py``).
     """
 
     name: str
@@ -68,6 +69,7 @@ class Trace:
     lost: int
     devices: tuple[TracedDevice, ...]
     requests: t.Any
+    scrambled: bool = False
 
     def accesses(self, block: int, devices: t.Collection[int] = ()) -> t.Any:
         """The sampled accesses to blocks, by time: a request on several blocks is an access to each of them.
@@ -96,6 +98,8 @@ class Trace:
         low, high = np.maximum(parts["sector"], index * sectors), np.minimum(end[request], (index + 1) * sectors)
         found["bytes"] = (high - low) * 512
         found["block"] = index + (parts["device"].astype(np.uint64) << np.uint64(48))
+        if self.scrambled:
+            return found
         region = index * sectors // trace_format.REGION_SECTORS
         return found[region_hashes(parts["device"], region) < round(self.rate * trace_format.HASHES)]
 
@@ -149,4 +153,4 @@ def made_trace(described: t.Mapping[str, t.Any], requests: t.Any, where: str) ->
     if len(requests) and (int(requests["device"].max()) >= len(devices) or int(requests["operation"].max()) >= len(trace_format.OPERATIONS)):
         raise TraceError(f"The trace in {where} has requests of a device or operation that it does not name.")
     name, host = optional_text(described.get("name")) or "", optional_text(described.get("host")) or ""
-    return Trace(name, host, seconds, limit / trace_format.HASHES, optional_integer(described.get("lost")) or 0, devices, requests)
+    return Trace(name, host, seconds, limit / trace_format.HASHES, optional_integer(described.get("lost")) or 0, devices, requests, described.get("scrambled") is True)

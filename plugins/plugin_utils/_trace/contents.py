@@ -12,8 +12,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace import format as trace_format
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_integer, optional_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_integer
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import block, count, counted, duration, factor, share, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace import distances
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace import Trace, TracedDevice
@@ -55,6 +56,7 @@ class DeviceContents:
     :param counts: by operation; ``sizes``: of reads and writes, requests by bytes.
     :param minutes: since the start; requests of each operation, in the order of ``OPERATIONS``. ``busiest``: requests in the busiest second.
     :param latency: ns from issue to completion by operation and percentile.
+    :param reuse: bytes that were accessed between two accesses to a block, by percent of such accesses; empty without them.
     :param pieces: sampled pieces of requests by bytes, cut at multiples of 4 KiB as a cache of whole blocks does it.
     """
 
@@ -67,6 +69,7 @@ class DeviceContents:
     latency: t.Mapping[str, t.Mapping[float, int]]
     mean_latency: float | None
     working_set: tuple[Window, ...]
+    reuse: t.Mapping[float, float]
     pieces: t.Mapping[int, int]
 
     @property
@@ -120,6 +123,7 @@ def _device(trace: Trace, place: int, device: TracedDevice, window: float) -> De
         latency={one: histogram.percentiles(bins, PERCENTS) for one, bins in latencies.items() if bins},
         mean_latency=sum(value * number for value, number in together.items()) / histogram.total(together) if together else None,
         working_set=tuple(_windows(accesses, window, trace)),
+        reuse=_reuse(accesses["block"], trace.rate),
         pieces={int(one): int(number) for one, number in zip(*np.unique(accesses["bytes"], return_counts=True), strict=True)},
     )
 
@@ -153,6 +157,12 @@ def _windows(accesses: t.Any, window: float, trace: Trace) -> t.Iterator[Window]
         yield Window(place * window, float(distinct[place]) * BLOCK / trace.rate, float(new[place]) * BLOCK / trace.rate)
 
 
+def _reuse(blocks: t.Any, rate: float) -> dict[float, float]:
+    found = distances.reuse_distances(distances.last_accesses(blocks)[0])
+    again = found[found != distances.FIRST]
+    return {percent: float(np.percentile(again, percent)) * BLOCK / rate for percent in PERCENTS} if len(again) else {}
+
+
 def sentences(found: Contents) -> list[str]:
     """What is worth knowing, in the order of importance; each sentence names its device if there are several."""
     sampled = "all of them are in the sample" if found.rate == 1 else f"the sample has {share(found.rate, 1)} of all regions"
@@ -173,9 +183,9 @@ def _of_working_set(one: DeviceContents, window: float) -> t.Iterator[str]:
     middle, most, whole = used[len(used) // 2], used[-1], one.working_set[-1].cumulative
     if one.size:
         figures = [share(value / one.size, 1 if value < 0.1 * one.size else 0) for value in (middle, most, whole)]
-        yield f"{figures[0]} of its data is accessed in the median {duration(window)}, at most {figures[1]}, and {figures[2]} ({size(whole)}) in the whole time."
+        yield f"In {duration(window)} {figures[0]} of the device is accessed in the median, at most {figures[1]}, in the whole time {figures[2]} ({size(whole)})."
     else:
-        yield f"{size(middle)} are accessed in the median {duration(window)}, at most {size(most)}, and {size(whole)} in the whole time."
+        yield f"In {duration(window)} {size(middle)} are accessed in the median, at most {size(most)}, in the whole time {size(whole)}."
 
 
 def _of_sizes(one: DeviceContents) -> t.Iterator[str]:

@@ -87,7 +87,7 @@ def fit(trace: Trace, device: int, found: DeviceContents) -> Fitted:
     """
     accesses = trace.accesses(BLOCK, [device])
     if len(accesses) < _FEWEST:
-        raise TraceError(f"{found.name}: the sample has {len(accesses)} accesses, and a fitted job needs at least {_FEWEST}: record longer, or a larger sample.")
+        raise TraceError(f"{found.name}: the sample has {len(accesses)} accesses, and a fitted job needs at least {_FEWEST}: record longer, or more of it.")
     last, _order = last_accesses(accesses["block"])
     distances = reuse_distances(last)
     data = int(np.sum(last < 0))
@@ -265,7 +265,9 @@ def _job(parts: t.Sequence[Part], align: int, trace: Trace, found: DeviceContent
         reads, written = part.rates
         kind = "rw" if reads and written else "read" if reads else "write"
         job: dict[str, t.Any] = {"name": f"stream-{place}" if not part.zones else "random", "rw": kind if not part.zones else f"rand{kind}"}
-        job["bssplit"] = ",".join(":".join(f"{_size(size)}/{percent}" for size, percent in split or part.splits[not of]) for of, split in enumerate(part.splits))
+        job["bssplit"] = ",".join(
+            ":".join(f"{_size(size)}/{percent}" for size, percent in split or part.splits[not of]) for of, split in enumerate(part.splits)
+        )
         # rate_iops would count every request as one of the smallest size.
         means = (sum(size * percent for size, percent in split) / 100 for split in part.splits)
         job["rate"] = ",".join(str(max(512, round(one * mean))) for one, mean in zip(part.rates, means, strict=True) if one)

@@ -153,4 +153,6 @@ def made_trace(described: t.Mapping[str, t.Any], requests: t.Any, where: str) ->
     if len(requests) and (int(requests["device"].max()) >= len(devices) or int(requests["operation"].max()) >= len(trace_format.OPERATIONS)):
         raise TraceError(f"The trace in {where} has requests of a device or operation that it does not name.")
     name, host = optional_text(described.get("name")) or "", optional_text(described.get("host")) or ""
-    return Trace(name, host, seconds, limit / trace_format.HASHES, optional_integer(described.get("lost")) or 0, devices, requests, described.get("scrambled") is True)
+    return Trace(
+        name, host, seconds, limit / trace_format.HASHES, optional_integer(described.get("lost")) or 0, devices, requests, described.get("scrambled") is True
+    )

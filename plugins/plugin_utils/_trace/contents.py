@@ -31,7 +31,7 @@ _WINDOWS, _HOUR, _MOST_WINDOWS = 12, 3600.0, 24 * 60
 
 @dataclasses.dataclass(frozen=True)
 class Count:
-    """All requests of one operation: how many, their bytes, those behind the one before, those that do not begin and end at multiples of 4 KiB."""
+    """All requests of one operation: how many, their bytes, those behind the one before, those that do not begin and end at multiples of 4 KiB of the disk."""
 
     requests: int = 0
     bytes: int = 0
@@ -183,9 +183,9 @@ def _of_working_set(one: DeviceContents, window: float) -> t.Iterator[str]:
     middle, most, whole = used[len(used) // 2], used[-1], one.working_set[-1].cumulative
     if one.size:
         figures = [share(value / one.size, 1 if value < 0.1 * one.size else 0) for value in (middle, most, whole)]
-        yield f"In {duration(window)} {figures[0]} of the device is accessed in the median, at most {figures[1]}, in the whole time {figures[2]} ({size(whole)})."
+        yield f"In {duration(window)} {figures[0]} of the device is accessed in the median, at most {figures[1]}; {figures[2]} ({size(whole)}) in all."
     else:
-        yield f"In {duration(window)} {size(middle)} are accessed in the median, at most {size(most)}, in the whole time {size(whole)}."
+        yield f"In {duration(window)} {size(middle)} are accessed in the median, at most {size(most)}; {size(whole)} in all."
 
 
 def _of_sizes(one: DeviceContents) -> t.Iterator[str]:
@@ -214,7 +214,7 @@ def diagnosis(one: DeviceContents) -> t.Iterator[str]:
     """Why a cache of whole blocks would not serve these requests: alignment, frames of a network, small blocks."""
     unaligned = one.part("unaligned")
     if unaligned is not None and unaligned >= _NEGLIGIBLE:
-        yield f"{share(unaligned)} of the reads and writes do not begin and end at multiples of 4 KiB."
+        yield f"{share(unaligned)} of the reads and writes do not begin and end at multiples of 4 KiB of the disk."
     found = request_sizes.diagnose(one.pieces, BLOCK).sentences
     if found:
         yield f"In a cache of whole blocks of 4 KiB (flashcache, EnhanceIO), of the sampled requests as it cuts them: {' '.join(found)}"

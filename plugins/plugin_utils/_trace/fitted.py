@@ -29,12 +29,13 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace im
 
 #: What a fitted job may differ, 0 to 1: of the hits at any size of a cache, and of the cumulative sizes of requests.
 CURVE_LIMIT, SIZE_LIMIT = 0.05, 0.03
+#: The curve of a loop is a cliff: by so much of the size of a cache it may be elsewhere.
+_NEAR = 0.02
 #: Bytes after which a stream is a region of its own, and the share of accesses below which it is not worth one.
 _LONG, _WORTH = trace_format.REGION, 0.02
 #: Accesses that a fit needs; that are generated to check it; sizes of caches that are fitted, down to this part of the data.
 _FEWEST, _MOST, _SIZES, _SMALLEST = 2000, 1_000_000, 48, 256
-_ITERATIONS, _FIRM, _DEEPEST = 15, 30.0, 256
-_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_ITERATIONS, _FIRM, _DEEPEST = 8, 30.0, 256
 
 #: Sizes of requests with their percentages.
 Split = tuple[tuple[int, int], ...]
@@ -61,7 +62,8 @@ class Fitted:
     """A cell of a suite for one device, and how well it fits.
 
     :param curve: bytes of a cache, and the share of accesses to blocks of 4 KiB that an LRU cache serves, of the trace and of the job.
-    :param curve_error: the largest difference of these shares; ``size_error``: of the cumulative histograms of sizes.
+    :param curve_error: the largest difference of these shares, of a cache that is up to 2 % smaller or larger.
+    :param size_error: of the cumulative histograms of sizes.
     """
 
     name: str
@@ -86,24 +88,30 @@ def fit(trace: Trace, device: int, found: DeviceContents) -> Fitted:
     :raises TraceError: if its sample is too small.
     """
     accesses = trace.accesses(BLOCK, [device])
-    if len(accesses) < _FEWEST:
-        raise TraceError(f"{found.name}: the sample has {len(accesses)} accesses, and a fitted job needs at least {_FEWEST}: record longer, or more of it.")
+    number = len(accesses)
+    if number < _FEWEST:
+        raise TraceError(f"{found.name}: the sample has {number} accesses, and a fitted job needs at least {_FEWEST}: record longer, or more of it.")
     last, _order = last_accesses(accesses["block"])
-    distances = reuse_distances(last)
     data = int(np.sum(last < 0))
     sizes = np.unique(np.geomspace(max(8, data // _SMALLEST), data, _SIZES).astype(np.int64))
-    hits = _hits(distances, sizes)
-    streams = np.flatnonzero(accesses["stream"].astype(np.int64) * 512 > _LONG)
-    zones, regions = _solved(sizes, hits, len(accesses), *_passes(streams, last))
-    room = found.size * trace.rate / BLOCK - sum(blocks for _share, blocks in regions)
-    parts, shares, align = _parts(trace, device, zones, regions, room)
-    few = min(1.0, _MOST * trace.rate / len(accesses))
-    made = generated(parts, align, round(len(accesses) * few), trace.rate * few)
+    hits = _hits(reuse_distances(last), sizes)
+    requests, weights = _weighted(trace, device)
+    # The first requests of a long stream have its first sector too.
+    begin = requests["sector"] + requests["sectors"] - requests["stream"]
+    is_long = np.isin(begin, begin[requests["stream"] > _LONG // 512])
+    streamed = float(np.dot(weights * is_long, requests["sectors"]) / np.dot(weights, requests["sectors"]))
+    passes = _passes(np.flatnonzero(accesses["stream"] > _LONG // 512), last) if streamed >= _WORTH else np.zeros(0)
+    zones, regions = _solved(sizes, hits, number, found.size * trace.rate / BLOCK, streamed, passes)
+    parts = list(_parts(requests, weights, is_long & bool(regions), zones, regions, trace))
+    align = BLOCK if np.mean(requests["sector"] % (BLOCK // 512) == 0) > 0.5 else 512
+    few = min(1.0, _MOST / number)
+    made = generated(parts, align, round(number * few), trace.rate * few)
     # Of a smaller job a cache is as much smaller.
-    job_hits = _hits(reuse_distances(last_accesses(made)[0]), np.maximum(np.round(sizes * few), 1))
+    reuse = reuse_distances(last_accesses(made)[0])
+    low, job_hits, high = (_hits(reuse, np.maximum(np.round(sizes * few * scale), 1)) for scale in (1 - _NEAR, 1.0, 1 + _NEAR))
+    error = float(np.max(np.maximum(hits - high, low - hits).clip(0)))
     curve = tuple((int(of * BLOCK / trace.rate), float(one), float(other)) for of, one, other in zip(sizes, hits, job_hits, strict=True))
-    error = max(abs(one - other) for _of, one, other in curve)
-    return Fitted(name_of(found.name), _job(parts, align, trace, found), curve, error, _size_error(found, shares))
+    return Fitted(name_of(found.name), _job(parts, align, trace, found), curve, error, _size_error(found, requests, weights))
 
 
 def name_of(device: str) -> str:
@@ -116,31 +124,34 @@ def _hits(distances: t.Any, sizes: t.Any) -> t.Any:
     return np.searchsorted(np.sort(distances), sizes, side="left") / len(distances)
 
 
-def _passes(streams: t.Any, last: t.Any) -> tuple[float, t.Any]:
-    """The share of the accesses by long streams, and after how many accesses they come back: some of those times, and never."""
-    streamed = len(streams) / len(last)
-    if streamed < _WORTH:
-        return 0.0, np.zeros(0)
+def _passes(streams: t.Any, last: t.Any) -> t.Any:
+    """After how many accesses those of long streams come back: some of those times, and never."""
     again = streams[last[streams] >= 0]
-    times = np.quantile(again - last[again], _QUANTILES) if len(again) else []
-    return streamed, np.unique([*times, float(len(last))])
+    low, middle, high = np.quantile(again - last[again], (0.05, 0.5, 0.95)) if len(again) else [len(last)] * 3
+    # One pass is not always as long as the next.
+    return np.unique([middle, len(last), *(one for one in (low, high) if not 0.8 < one / middle < 1.25)])
 
 
-def _solved(sizes: t.Any, hits: t.Any, number: int, streamed: float, passes: t.Any) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Zones and sequential regions: the share of all accesses, and blocks; the hottest first."""
-    rates = np.geomspace(0.5, 1 / (8 * number), 48)
-    times = np.geomspace(1, number, 600)
-    wanted = np.concatenate([hits, [_FIRM * (1 - streamed), _FIRM * streamed]])
+def _solved(sizes: t.Any, hits: t.Any, number: int, room: float, streamed: float, passes: t.Any) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Zones and sequential regions: the share of all accesses, and blocks; the hottest first. Zones are not larger than the room."""
+    rates = np.geomspace(0.5, max(1 / (8 * number), 1 / room if room > 2 else 0.0), 32)
+    times = np.unique([*np.geomspace(1, number, 600), *passes])
+    streamed = streamed if len(passes) else 0.0
+    totals = [_FIRM * (1 - streamed), _FIRM * streamed]
     firm = _FIRM * np.array([[1.0] * len(rates) + [0.0] * len(passes), [0.0] * len(rates) + [1.0] * len(passes)])
     held = np.hstack([(1 - np.exp(-np.outer(times, rates))) / rates, np.minimum.outer(times, passes)])
     # How long a block stays, were the blocks in the cache like those of the trace.
     time = np.minimum(np.cumsum(np.diff(sizes, prepend=0) / np.maximum(1 - hits, 1e-3)), number)
     best: tuple[float, t.Any] = (math.inf, None)
+    emphasis = np.ones(len(hits))
     for _round in range(_ITERATIONS):
-        weights = scipy_optimize.nnls(np.vstack([_served(time, rates, passes, number), firm]), wanted)[0]
+        rows = np.vstack([_served(time, rates, passes, number) * emphasis[:, None], firm])
+        weights = scipy_optimize.nnls(rows, np.concatenate([hits * emphasis, totals]))[0]
         after = np.interp(sizes, held @ weights, times)
-        error = float(np.max(np.abs(_served(after, rates, passes, number) @ weights - hits)))
-        best = min(best, (error, weights), key=lambda one: one[0])
+        errors = np.abs(_served(after, rates, passes, number) @ weights - hits)
+        # In the middle of a cliff nothing fits: such sizes do not bend the others.
+        emphasis = np.minimum(1.0, 0.02 / np.maximum(errors, 0.001))
+        best = min(best, (float(np.mean(errors)), weights), key=lambda one: one[0])
         time = np.sqrt(time * after)
     weights = best[1]
     zones = [(part, part / rate) for part, rate in zip(weights, rates, strict=False) if part > 0]
@@ -153,33 +164,31 @@ def _served(time: t.Any, rates: t.Any, passes: t.Any, number: int) -> t.Any:
     """The share of the accesses to a zone or region that come back within a time, of so many accesses from an empty cache."""
     waits = np.outer(time, rates)
     random = (time / number)[:, None] * (1 + np.expm1(-waits) / waits) - (1 - time / number)[:, None] * np.expm1(-waits)
-    return np.hstack([random, np.greater_equal.outer(time, passes) * (1 - passes / number)])
+    return np.hstack([random, np.greater_equal.outer(time, passes * 0.999) * (1 - passes / number)])
+
+
+def _weighted(trace: Trace, device: int) -> tuple[t.Any, t.Any]:
+    """The sampled reads and writes, and how many of all requests each stands for: one in two regions is in the sample if either of them is."""
+    requests = trace.requests[(trace.requests["device"] == device) & (trace.requests["operation"] <= trace_format.WRITE) & (trace.requests["sectors"] > 0)]
+    first, last = (one // trace_format.REGION_SECTORS for one in (requests["sector"], requests["sector"] + requests["sectors"] - 1))
+    return requests, 1 / (1 - (1 - trace.rate) ** (last - first + 1).astype(float))
 
 
 def _parts(
-    trace: Trace, device: int, zones: t.Sequence[tuple[float, float]], regions: t.Sequence[tuple[float, float]], room: float
-) -> tuple[list[Part], t.Any, int]:
-    """The sections; the weighted sizes of all of them; bytes at whose multiples requests begin."""
-    requests = trace.requests[(trace.requests["device"] == device) & (trace.requests["operation"] <= trace_format.WRITE) & (trace.requests["sectors"] > 0)]
-    touched = (requests["sector"] + requests["sectors"] - 1) // trace_format.REGION_SECTORS - requests["sector"] // trace_format.REGION_SECTORS + 1
-    # A request in two regions is in the sample if either of them is.
-    weights = 1 / (1 - (1 - trace.rate) ** touched.astype(float)) if trace.rate < 1 else np.ones(len(requests))
-    is_long = (requests["stream"].astype(np.int64) * 512 > _LONG) & bool(regions)
-    align = BLOCK if np.mean(requests["sector"] % (BLOCK // 512) == 0) > 0.5 else 512
+    requests: t.Any, weights: t.Any, is_long: t.Any, zones: t.Sequence[tuple[float, float]], regions: t.Sequence[tuple[float, float]], trace: Trace
+) -> t.Iterator[Part]:
+    """The sections that are worth one."""
     whole = sum(part for part, _blocks in zones)
-    percents = _rounded([part / whole for part, _blocks in zones])
-    chosen = [(percent, percent / 100 * whole * blocks / part / trace.rate) for percent, (part, blocks) in zip(percents, zones, strict=True) if percent]
-    # The coldest zone is as large as the device has room.
-    before = sum(blocks for _percent, blocks in chosen[:-1])
-    chosen = [*chosen[:-1], (chosen[-1][0], max(1.0, min(chosen[-1][1], room / trace.rate - before if room > 0 else math.inf)))]
-    random = tuple((percent, max(1, round(blocks))) for percent, blocks in chosen)
-    parts = [Part(random, sum(blocks for _percent, blocks in random), *_traffic(requests, weights, ~is_long, trace.seconds))]
-    streams = sum(part for part, _blocks in regions)
+    percents = _rounded([part / max(whole, 1e-9) for part, _blocks in zones])
+    sized = [(percent, max(1, round(percent / 100 * whole * blocks / part / trace.rate))) for percent, (part, blocks) in zip(percents, zones, strict=True)]
+    random = tuple(one for one in sized if one[0])
+    rates, splits = _traffic(requests, weights, ~is_long, trace.seconds)
+    if random and sum(rates):
+        yield Part(random, sum(blocks for _percent, blocks in random), rates, splits)
     rates, splits = _traffic(requests, weights, is_long, trace.seconds)
+    streams = sum(part for part, _blocks in regions)
     for part, blocks in regions:
-        parts.append(Part((), max(1, round(blocks / trace.rate)), (rates[0] * part / streams, rates[1] * part / streams), splits))
-    least = _WORTH / 4 * sum(sum(one.rates) for one in parts)
-    return [one for one in parts if sum(one.rates) > least], (requests, weights), align
+        yield Part((), max(1, round(blocks / trace.rate)), (rates[0] * part / streams, rates[1] * part / streams), splits)
 
 
 def _traffic(requests: t.Any, weights: t.Any, chosen: t.Any, seconds: float) -> tuple[tuple[float, float], tuple[Split, Split]]:
@@ -210,19 +219,17 @@ def generated(parts: t.Sequence[Part], align: int, number: int, rate: float, see
     :param rate: the part of each zone and region that is generated.
     """
     chance = np.random.default_rng(seed)
-    flows = np.array([one for part in parts for one in part.rates])
-    means = [sum(size * percent for size, percent in split) / 100 for part in parts for split in part.splits]
-    mean = max(1.0, float(np.dot(flows, means) / flows.sum() / BLOCK))
-    which = chance.choice(len(flows), round(number / mean * 1.05), p=flows / flows.sum())
+    sizes = [np.array([size for split in part.splits for size, _percent in split]) for part in parts]
+    # Of each part, how often it has a request of each size.
+    often = [np.array([rate * percent for rate, split in zip(part.rates, part.splits, strict=True) for _size, percent in split]) / 100 for part in parts]
+    flows = np.array([one.sum() for one in often])
+    mean = max(1.0, sum(float(np.dot(one, of)) for one, of in zip(sizes, often, strict=True)) / flows.sum() / BLOCK)
+    which = chance.choice(len(parts), round(number / mean * 1.05), p=flows / flows.sum())
     starts, ends = np.zeros(len(which)), np.zeros(len(which))
     base = 0.0
     for place, part in enumerate(parts):
-        mine = np.flatnonzero(which // 2 == place)
-        lengths = np.zeros(len(mine))
-        for direction, split in enumerate(part.splits):
-            own = which[mine] % 2 == direction
-            if split:
-                lengths[own] = chance.choice([size for size, _percent in split], int(own.sum()), p=np.array([percent for _size, percent in split]) / 100)
+        mine = np.flatnonzero(which == place)
+        lengths = chance.choice(sizes[place], len(mine), p=often[place] / flows[place])
         room = max(part.blocks * rate, 1.0) * BLOCK
         if part.zones:
             edges = np.cumsum([0, *(blocks * rate * BLOCK for _percent, blocks in part.zones)])
@@ -230,8 +237,7 @@ def generated(parts: t.Sequence[Part], align: int, number: int, rate: float, see
             begin = (edges[zone] + chance.random(len(mine)) * np.diff(edges)[zone]) // align * align
         else:
             begin = (np.cumsum(lengths) - lengths) % room
-        starts[mine] = base + begin
-        ends[mine] = base + begin + lengths
+        starts[mine], ends[mine] = base + begin, base + begin + lengths
         base += -(-room // BLOCK) * BLOCK + _LONG
     first, last = (starts // BLOCK).astype(np.int64), ((ends - 1) // BLOCK).astype(np.int64)
     count = last - first + 1
@@ -239,20 +245,17 @@ def generated(parts: t.Sequence[Part], align: int, number: int, rate: float, see
     return (first[request] + np.arange(len(request)) - np.repeat(np.cumsum(count) - count, count))[:number]
 
 
-def _size_error(found: DeviceContents, sample: t.Any) -> float:
+def _size_error(found: DeviceContents, requests: t.Any, weights: t.Any) -> float:
     """Between what was counted, and what the job has."""
-    requests, weights = sample
-    total, error = weights.sum(), 0.0
+    errors = [0.0]
     for operation, name in enumerate(DATA):
         counted, chosen = found.sizes[name], requests["operation"] == operation
-        whole = sum(counted.values()) or found.counts[name].requests
-        split = _split(requests["sectors"][chosen], weights[chosen])
-        below = 0
-        for size in sorted({*counted, *(size for size, _percent in split)}):
-            below += counted.get(size, 0)
-            made = sum(percent for of, percent in split if of <= size) / 100
-            error = max(error, abs(below / whole - made) if whole and counted and total else 0.0)
-    return error
+        if counted:
+            split = dict(_split(requests["sectors"][chosen], weights[chosen]))
+            ordered = sorted({*counted, *split})
+            shares = [[one.get(size, 0) / max(sum(one.values()), 1) for size in ordered] for one in (counted, split)]
+            errors.append(float(np.max(np.abs(np.subtract(*np.cumsum(shares, axis=1))))))
+    return max(errors)
 
 
 def _job(parts: t.Sequence[Part], align: int, trace: Trace, found: DeviceContents) -> dict[str, t.Any]:

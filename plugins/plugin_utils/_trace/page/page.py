@@ -30,11 +30,9 @@ if t.TYPE_CHECKING:
 
 #: Points of one line; devices that have charts.
 _MOST_POINTS, _MOST_DEVICES = 720, 12
-#: Types as they are displayed.
-_TYPES = {"lru": "ideal LRU", "dm_cache": "dm-cache", "writecache": "dm-writecache"}
 CURVE_NOTE = (
     "What a cache of this size would have served of the recorded requests, from empty. Of a request on several blocks all must be in the cache. "
-    "Intervals are of 95 %: from the sample, and from what is not known of the type."
+    "lru is an ideal cache of what was accessed last. Intervals are of 95 %: from the sample, and from what is assumed of the type."
 )
 #: Names and titles.
 SECTIONS = (("curves", "Before you buy"), ("load", "What is in it"), ("time", "Over time"), ("fio", "As a load for fio"))
@@ -42,7 +40,7 @@ SECTIONS = (("curves", "Before you buy"), ("load", "What is in it"), ("time", "O
 
 def label_of(point: CurvePoint) -> str:
     """A kind of cache: ``bcache writeback, 4 KiB``."""
-    return f"{_TYPES.get(point.type, point.type)} {point.mode}, {block(point.block)}"
+    return f"{point.type} {point.mode}, {block(point.block)}"
 
 
 def render(a: Analysis) -> str:

@@ -149,7 +149,7 @@ def _minutes(rows: t.Iterable[t.Mapping[str, t.Any]], seconds: float) -> t.Itera
 def _windows(accesses: t.Any, window: float, trace: Trace) -> t.Iterator[Window]:
     """Distinct blocks, scaled from the sample."""
     number = max(1, round(trace.seconds / window))
-    which = np.minimum(accesses["time"] // int(window * 1e9), number - 1).astype(np.int64)
+    which = np.minimum(accesses["time"] // int(min(window * 1e9, 2**62)), number - 1).astype(np.int64)
     _blocks, first, rank = np.unique(accesses["block"], return_index=True, return_inverse=True)
     distinct = np.bincount(np.unique(rank * number + which) % number, minlength=number)
     new = np.cumsum(np.bincount(which[first], minlength=number))
@@ -169,7 +169,7 @@ def sentences(found: Contents) -> list[str]:
     total = sum(one.requests for one in found.devices)
     said = [f"{count(total)} requests of {counted(len(found.devices), 'device')} in {duration(found.seconds)}; {sampled}."]
     if found.lost:
-        said.append(f"{count(found.lost)} events were lost ({share(found.lost / max(found.lost + total, 1), 1)}): the figures are those of the others.")
+        said.append(f"Lost events: {count(found.lost)} ({share(found.lost / (found.lost + total), 1)}). The figures are those of the others.")
     for one in found.devices:
         before = f"{one.name}: " if len(found.devices) > 1 else ""
         said += [before + sentence for sentence in (*_of_working_set(one, found.window), *_of_sizes(one), *_of_rates(one, found.seconds), *diagnosis(one))]

@@ -44,6 +44,9 @@ options:
       drive_writes:
         description: The drive writes per day that the device is rated for.
         type: float
+      per_request:
+        description: What it costs in any other way to serve one request per second. A larger cache is only recommended as long as it costs less.
+        type: float
   key:
     description:
       - Also write a copy of the recording without names to the folder C(shared). Its regions of 1 MiB are renamed by this key, so that it does
@@ -89,7 +92,7 @@ def argument_spec() -> dict[str, t.Any]:
         "path": {"type": "path", "required": True},
         "output": {"type": "path"},
         "sizes": {"type": "list", "elements": "str", "default": []},
-        "prices": {"type": "dict", "default": {}, "options": {"per_gb": {"type": "float"}, "drive_writes": {"type": "float"}}},
+        "prices": {"type": "dict", "default": {}, "options": {name: {"type": "float"} for name in ("per_gb", "drive_writes", "per_request")}},
         "key": {"type": "str", "default": "", "no_log": True},
     }
 

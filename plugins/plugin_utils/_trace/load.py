@@ -172,7 +172,7 @@ def _weights(trace: Trace, regions: t.Any) -> t.Any:
     """
     weights = np.full(len(regions), 1 / trace.rate)
     devices = (regions >> np.uint64(48)).astype(np.int64)
-    for device in np.unique(devices) if trace.rate < 1 else ():
+    for device in np.unique(devices) if trace.rate < 1 and not trace.scrambled else ():
         own = np.flatnonzero(devices == device)
         accessed = _number(regions[own]).astype(np.int64)
         end = max(-(-trace.devices[device].bytes // trace_format.REGION), int(accessed[-1]) + 1)

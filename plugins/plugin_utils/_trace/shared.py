@@ -3,8 +3,8 @@
 
 """A copy of a trace for others: without names, and with its regions renamed by a key, so that it does not say where something is.
 
-Offsets within a region stay, and so does what is sampled: curves of caches whose blocks are no larger than a region are the same. Requests are cut at
-the ends of regions, because neighbouring regions are no longer neighbours.
+Offsets within a region stay, and so does what is sampled: accesses to blocks that are no larger than a region are the same. Requests are cut at the
+ends of regions, because neighbouring regions are no longer neighbours; for the same reason the regions of a sample all have the same weight.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _cut(trace: Trace) -> t.Any:
     parts["sectors"] = np.minimum(end[which], (region + np.uint64(1)) * trace_format.REGION_SECTORS) - low
     parts["sector"] = low
     _known, parts["process"] = np.unique(parts["process"], return_inverse=True)
-    return parts if trace.scrambled else parts[region_hashes(parts["device"], region) < round(trace.rate * trace_format.HASHES)]
+    return parts[region_hashes(parts["device"], region) < round(trace.rate / (trace.scrambled or 1.0) * trace_format.HASHES)]
 
 
 def _renamed(parts: t.Any, key: str) -> t.Any:

@@ -61,9 +61,11 @@ def _sizes(contents: Contents) -> list[int]:
 
 
 def suite(analysis: Analysis, name: str) -> dict[str, t.Any]:
-    """Variables of the inventory: the fitted jobs as a suite."""
+    """Variables of the inventory: the fitted jobs as a suite. They keep to their rates, so that their latencies decide."""
     cells = [{"name": one.name, "job": one.job} for one in analysis.fitted]
-    return {"fio_benchmark_suite": name, "fio_benchmark_suites": {name: {"description": "Jobs that were fitted to a recorded load", "cells": cells}}}
+    decides = [{"cells": "fitted-*", "metrics": ["latency", "p99"]}]
+    described = {"description": "Jobs that were fitted to a recorded load", "repeats": 4, "decides": decides, "cells": cells}
+    return {"fio_benchmark_suite": name, "fio_benchmark_suites": {name: described}}
 
 
 def replay_log(trace: Trace, device: int, found: DeviceContents) -> str:

@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import his
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace import format as trace_format
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_integer
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import block, count, counted, duration, factor, share, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, block, count, counted, duration, factor, share, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace import distances
 
 if t.TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _of_working_set(one: DeviceContents, window: float) -> t.Iterator[str]:
         return
     middle, most, whole = used[len(used) // 2], used[-1], one.working_set[-1].cumulative
     if one.size:
-        figures = [share(value / one.size, 1 if value < 0.1 * one.size else 0) for value in (middle, most, whole)]
+        figures = [amount(100 * value / one.size) for value in (middle, most, whole)]
         yield f"In {duration(window)} {figures[0]} of the device is accessed in the median, at most {figures[1]}; {figures[2]} ({size(whole)}) in all."
     else:
         yield f"In {duration(window)} {size(middle)} are accessed in the median, at most {size(most)}; {size(whole)} in all."

@@ -81,7 +81,8 @@ def test_files_can_be_read_again(found: analysis.Analysis) -> None:
     read = json.loads(made["report.json"])
     assert read["contents"]["devices"][0]["latency"]["read"]["50.0"] == 1000 and read["recommendation"]["sentence"] == found.recommendation.sentence
     variables = yaml.safe_load(made["fitted_suite.yml"])
-    assert [cell.name for cell in read_suite(variables["fio_benchmark_suite"], variables["fio_benchmark_suites"]).cells] == [found.fitted[0].name]
+    (cell,) = read_suite(variables["fio_benchmark_suite"], variables["fio_benchmark_suites"]).cells
+    assert (cell.name, cell.decides, cell.repeats) == (found.fitted[0].name, ("latency", "p99"), 4)
 
 
 def test_the_recommended_cache_is_an_entry_that_is_not_evaluated(found: analysis.Analysis) -> None:

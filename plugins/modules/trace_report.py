@@ -51,7 +51,7 @@ options:
     description:
       - Also write a copy of the recording without names to the folder C(shared). Its regions of 1 MiB are renamed by this key, so that it does
         not show where something is. The same key renames a region in each recording alike.
-      - Curves of the copy are those of the recording.
+      - Curves of the copy of a complete recording are those of the original, and less exact if regions were sampled.
     type: str
     default: ""
 seealso:

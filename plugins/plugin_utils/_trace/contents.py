@@ -149,7 +149,7 @@ def _minutes(rows: t.Iterable[t.Mapping[str, t.Any]], seconds: float) -> t.Itera
 def _windows(accesses: t.Any, window: float, trace: Trace) -> t.Iterator[Window]:
     """Distinct blocks, scaled from the sample."""
     number = max(1, round(trace.seconds / window))
-    which = np.minimum(accesses["time"] // int(min(window * 1e9, 2**62)), number - 1).astype(np.int64)
+    which = np.minimum(accesses["time"] // int(min(max(window * 1e9, 1), 2**62)), number - 1).astype(np.int64)
     _blocks, first, rank = np.unique(accesses["block"], return_index=True, return_inverse=True)
     distinct = np.bincount(np.unique(rank * number + which) % number, minlength=number)
     new = np.cumsum(np.bincount(which[first], minlength=number))

@@ -111,12 +111,12 @@ def fit(trace: Trace, device: int, found: DeviceContents) -> Fitted:
     low, job_hits, high = (_hits(reuse, np.maximum(np.round(sizes * few * scale), 1)) for scale in (1 - _NEAR, 1.0, 1 + _NEAR))
     error = float(np.max(np.maximum(hits - high, low - hits).clip(0)))
     curve = tuple((int(of * BLOCK / trace.rate), float(one), float(other)) for of, one, other in zip(sizes, hits, job_hits, strict=True))
-    return Fitted(name_of(found.name), _job(parts, align, trace, found), curve, error, _size_error(found, requests, weights))
+    return Fitted(name_of(found.name, device), _job(parts, align, trace, found), curve, error, _size_error(found, requests, weights))
 
 
-def name_of(device: str) -> str:
-    """The name of the cell of a device."""
-    return f"fitted-{re.sub(r'[^A-Za-z0-9_]+', '-', device.removeprefix('/dev/')).strip('-')[:60] or 'device'}"
+def name_of(device: str, place: int) -> str:
+    """The name of the cell of a device; devices that differ in other characters only have their places."""
+    return f"fitted-{place}-{re.sub(r'[^A-Za-z0-9_]+', '-', device.removeprefix('/dev/')).strip('-')[:60] or 'device'}"
 
 
 def _hits(distances: t.Any, sizes: t.Any) -> t.Any:

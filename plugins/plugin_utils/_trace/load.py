@@ -186,7 +186,7 @@ def _weights(trace: Trace, regions: t.Any) -> t.Any:
 
 def _alike(requests: t.Any) -> float:
     """How much neighbouring regions have in common, 0 to 1: the root of the correlation of the logarithms of their requests."""
-    heat = np.log(requests)
+    heat = np.log(np.maximum(requests, 1))
     if len(heat) < 3 or not heat[1:].std() or not heat[:-1].std():
         return 0.0
     return float(np.sqrt(max(np.corrcoef(heat[1:], heat[:-1])[0, 1], 0.0)))

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import replay
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace import analysis, contents
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace import Trace, TraceError
-from ansible_collections.cachefleet.storage.tests.unit.support.recorded_loads import LOADS, recorded, write
+from ansible_collections.cachefleet.storage.tests.unit.support.recorded_loads import LOADS, SECTORS, recorded, write
 
 
 def log_of(trace: Trace) -> str:
@@ -46,6 +46,11 @@ def test_sizes_are_up_to_the_accessed_data_unless_given() -> None:
     largest = max(one.size for one in analysis.analyse(trace).points)
     accessed = found.contents.devices[0].working_set[-1].cumulative
     assert accessed <= largest < 2 * max(accessed, 1 << 24)
+
+
+def test_a_region_may_have_only_ends_of_requests() -> None:
+    sector = (np.arange(40) + 1) * 4 * SECTORS - 1
+    assert analysis.analyse(recorded(sector, 8, 0), [1 << 20]).points
 
 
 def test_a_device_without_a_job_says_why() -> None:

@@ -113,4 +113,5 @@ def test_too_few_accesses_are_refused() -> None:
 
 
 def test_names_of_cells_are_made_of_harmless_characters() -> None:
-    assert [fitted.name_of(one) for one in ("/dev/vg0/da ta", "$(x)\n{{ y }}", "/dev/")] == ["fitted-vg0-da-ta", "fitted-x-y", "fitted-device"]
+    names = [fitted.name_of(one, place) for place, one in enumerate(("/dev/vg0/da ta", "$(x)\n{{ y }}", "/dev/", "/dev/vg0-da-ta"))]
+    assert names == ["fitted-0-vg0-da-ta", "fitted-1-x-y", "fitted-2-device", "fitted-3-vg0-da-ta"]

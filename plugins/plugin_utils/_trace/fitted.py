@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import share
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.contents import BLOCK, DATA, DeviceContents
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.distances import last_accesses, reuse_distances
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.load import load_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace import Trace, TraceError
 
 #: What a fitted job may differ, 0 to 1: of the hits at any size of a cache, and of the cumulative sizes of requests.
@@ -87,7 +88,8 @@ def fit(trace: Trace, device: int, found: DeviceContents) -> Fitted:
 
     :raises TraceError: if its sample is too small.
     """
-    accesses = trace.accesses(BLOCK, [device])
+    load = load_of(trace, BLOCK, [device])
+    accesses, weights = load.accesses, load.weights
     number = len(accesses)
     if number < _FEWEST:
         raise TraceError(f"{found.name}: the sample has {number} accesses, and a fitted job needs at least {_FEWEST}: record longer, or more of it.")
@@ -95,7 +97,7 @@ def fit(trace: Trace, device: int, found: DeviceContents) -> Fitted:
     data = int(np.sum(last < 0))
     sizes = np.unique(np.geomspace(max(8, data // _SMALLEST), data, _SIZES).astype(np.int64))
     hits = _hits(reuse_distances(last), sizes)
-    requests, weights = _weighted(trace, device)
+    requests = trace.requests[accesses["request"][load.begins]]
     # The first requests of a long stream have its first sector too.
     begin = requests["sector"] + requests["sectors"] - requests["stream"]
     is_long = np.isin(begin, begin[requests["stream"] > _LONG // 512])
@@ -165,13 +167,6 @@ def _served(time: t.Any, rates: t.Any, passes: t.Any, number: int) -> t.Any:
     waits = np.outer(time, rates)
     random = (time / number)[:, None] * (1 + np.expm1(-waits) / waits) - (1 - time / number)[:, None] * np.expm1(-waits)
     return np.hstack([random, np.greater_equal.outer(time, passes * 0.999) * (1 - passes / number)])
-
-
-def _weighted(trace: Trace, device: int) -> tuple[t.Any, t.Any]:
-    """The sampled reads and writes, and how many of all requests each stands for: one in two regions is in the sample if either of them is."""
-    requests = trace.requests[(trace.requests["device"] == device) & (trace.requests["operation"] <= trace_format.WRITE) & (trace.requests["sectors"] > 0)]
-    first, last = (one // trace_format.REGION_SECTORS for one in (requests["sector"], requests["sector"] + requests["sectors"] - 1))
-    return requests, 1 / (1 - (1 - trace.rate) ** (last - first + 1).astype(float))
 
 
 def _parts(

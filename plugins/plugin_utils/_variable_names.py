@@ -31,6 +31,7 @@ OF_PLAYBOOKS = frozenset(
         "site": "state",
         "storage": "hosts",
         "sweep": "campaign knowledge power_loss report_baseline",
+        "trace_report": "folder key output prices sizes",
     }.items()
     for name in names.split()
 )

@@ -8,12 +8,13 @@ Verbs that playbooks use are used by them; ``_BY_PLAYBOOK`` names those that ``t
 from __future__ import annotations
 
 import json
+import struct
 
 _BY_PLAYBOOK = {
     *("benchmark_plan", "campaign", "collect", "release_runner", "report", "wait_for_runner"),  # benchmark
     *("cache_layers", "describe", "plan", "power_loss", "summary", "sweep", "verify_host", "verify_inventory"),
 }
-_HERE = {"compare", "describe_groups", "results", "storage_network", "wait_for_flush"}
+_HERE = {"compare", "describe_groups", "results", "storage_network", "trace_report", "wait_for_flush"}
 
 
 def test_every_verb_is_used(attack):
@@ -53,6 +54,21 @@ def test_campaigns_are_compared_and_exported(attack):
         done = attack.play("cachefleet.storage.results", "-e", json.dumps(named))
         assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads((attack.folder / "cells.ndjson").read_text().splitlines()[0])["host"] == "bad"
+
+
+def test_a_recorded_load_is_reported(attack):
+    traces = attack.folder / "traces/monday/db1"
+    traces.mkdir(parents=True)
+    described = {"schema": 1, "name": "monday", "host": "db1", "seconds": 60.0, "limit": 2**32, "lost": 0, "devices": [{"name": "/dev/sdb", "bytes": 2**30}]}
+    (traces / "trace.json").write_text(json.dumps(described))
+    records = (struct.pack("<QQIIIHBB", number * 10**7, number % 50 * 8, 8, 8, 1, 0, number % 2, 0) for number in range(3000))
+    (traces / "requests.bin").write_bytes(b"".join(records))
+    named = {"trace_report_folder": str(traces.parent), "trace_report_sizes": ["1M", "4M"], "trace_report_prices": {"per_gb": 0.1}, "trace_report_key": "k"}
+    done = attack.play("cachefleet.storage.trace_report", "-e", json.dumps(named))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {"report.html", "fitted_suite.yml", "replay-0.log", "shared"} <= {path.name for path in traces.iterdir()}
+    done = attack.play("cachefleet.storage.trace_report")
+    assert done.returncode == 2 and "trace_report_folder" in done.stdout, done.stdout
 
 
 def test_network_and_flush(attack):

@@ -34,6 +34,8 @@ np = Library("numpy", "Reading traces")
 
 #: Bytes of the records of one trace: 32 million requests.
 _LARGEST = GIB
+#: Sectors of a device, and of a read or write.
+_MOST_SECTORS, _MOST_MOVED = 1 << 48, 1 << 22
 
 
 class TraceError(StorageError):
@@ -59,6 +61,7 @@ class Trace:
     :param rate: the sampled share of the regions, above 0 and at most 1.
     :param lost: events that are missing.
     :param requests: a structured array with the fields of ``format.FIELDS``, by time; use :meth:`accesses`.
+    :param scrambled: the sampled share if regions were renamed and requests cut to those that were sampled (``shared.py``), else 0.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Trace:
     lost: int
     devices: tuple[TracedDevice, ...]
     requests: t.Any
+    scrambled: float = 0.0
 
     def accesses(self, block: int, devices: t.Collection[int] = ()) -> t.Any:
         """The sampled accesses to blocks, by time: a request on several blocks is an access to each of them.
@@ -75,12 +79,13 @@ class Trace:
         :param block: bytes of a block of the cache, a divisor or multiple of 4096 up to ``format.REGION``.
         :param devices: their indexes; all if empty.
         :returns: a structured array with ``time``, ``block`` (unique over devices), ``bytes``, ``stream`` (sectors), ``process``,
-            ``operation``, ``flags``; only reads and writes, whose blocks are in sampled regions.
+            ``request`` (its position in ``requests``), ``operation``, ``flags``; only reads and writes, whose blocks are in sampled regions.
         """
-        requests = self.requests
-        requests = requests[(requests["operation"] <= trace_format.WRITE) & (requests["sectors"] > 0)]
+        chosen = (self.requests["operation"] <= trace_format.WRITE) & (self.requests["sectors"] > 0)
         if devices:
-            requests = requests[np.isin(requests["device"], list(devices))]
+            chosen &= np.isin(self.requests["device"], list(devices))
+        positions = np.flatnonzero(chosen)
+        requests = self.requests[positions]
         sectors = block // 512
         first = requests["sector"] // sectors
         end = requests["sector"] + requests["sectors"]
@@ -91,14 +96,15 @@ class Trace:
         parts = requests[request]
         for field in ("time", "stream", "process", "operation", "flags"):
             found[field] = parts[field]
+        found["request"] = positions[request]
         low, high = np.maximum(parts["sector"], index * sectors), np.minimum(end[request], (index + 1) * sectors)
         found["bytes"] = (high - low) * 512
         found["block"] = index + (parts["device"].astype(np.uint64) << np.uint64(48))
         region = index * sectors // trace_format.REGION_SECTORS
-        return found[region_hashes(parts["device"], region) < round(self.rate * trace_format.HASHES)]
+        return found[region_hashes(parts["device"], region) < round(self.rate / (self.scrambled or 1.0) * trace_format.HASHES)]
 
 
-_ACCESS = [("time", "<u8"), ("block", "<u8"), ("bytes", "<u4"), ("stream", "<u4"), ("process", "<u4"), ("operation", "u1"), ("flags", "u1")]
+_ACCESS = [("time", "<u8"), ("block", "<u8"), *((name, "<u4") for name in ("bytes", "stream", "process", "request")), ("operation", "u1"), ("flags", "u1")]
 
 
 def region_hashes(device: t.Any, region: t.Any) -> t.Any:
@@ -146,5 +152,9 @@ def made_trace(described: t.Mapping[str, t.Any], requests: t.Any, where: str) ->
         raise TraceError(f"The trace in {where} does not state its duration, its sampling limit and its devices.")
     if len(requests) and (int(requests["device"].max()) >= len(devices) or int(requests["operation"].max()) >= len(trace_format.OPERATIONS)):
         raise TraceError(f"The trace in {where} has requests of a device or operation that it does not name.")
+    moved = requests["operation"] <= trace_format.WRITE
+    if len(requests) and (int(requests["sector"].max()) >= _MOST_SECTORS or (requests["sectors"][moved] >= _MOST_MOVED).any()):
+        raise TraceError(f"The trace in {where} has requests at an offset or of a size that no device has.")
     name, host = optional_text(described.get("name")) or "", optional_text(described.get("host")) or ""
-    return Trace(name, host, seconds, limit / trace_format.HASHES, optional_integer(described.get("lost")) or 0, devices, requests)
+    rate, lost = limit / trace_format.HASHES, optional_integer(described.get("lost")) or 0
+    return Trace(name, host, seconds, rate, lost, devices, requests, rate if described.get("scrambled") is True else 0.0)

@@ -83,12 +83,16 @@ def _sizes(flows: CellFlows) -> tuple[str, tuple[Bar, ...]]:
     cache = next((one for one in flows.caches if one.request_sizes), None)
     if cache is None:
         return "", ()
-    counts = {int(of): count for of, count in json.loads(cache.request_sizes or "{}").items()}
+    return cache.device, bars_of({int(of): count for of, count in json.loads(cache.request_sizes or "{}").items()})
+
+
+def bars_of(counts: t.Mapping[int, int]) -> tuple[Bar, ...]:
+    """Requests by size in bytes."""
     total = sum(counts.values())
     chosen = sorted(sorted(counts, key=lambda one: -counts[one])[:_MOST_BARS])
     rows = [(format_size(one), counts[one]) for one in chosen]
     rows += [("others", total - sum(counts[one] for one in chosen))] if len(counts) > len(chosen) else []
-    return cache.device, tuple(Bar(label, round(BAR * count / total), share(count / total)) for label, count in rows)
+    return tuple(Bar(label, round(BAR * count / total), share(count / total)) for label, count in rows)
 
 
 def _boxes(value: str, flows: CellFlows, roles: t.Mapping[str, str]) -> t.Iterator[Box]:

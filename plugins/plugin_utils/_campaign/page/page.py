@@ -123,21 +123,13 @@ def render(a: Analysis, folder: str) -> str:
     :raises LibraryMissing: without plotly.
     """
     drawn = drawn_of(a)
-    css, js = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    # Parsers of HTML read a carriage return as a line feed, and the hash is of what they read.
-    plotly = str(plotly_offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
     noises = noise_of(a.points, a.answer.classes)
-    return _template().render(
+    return rendered(
+        _HERE / "report.html.j2",
+        _data(a, drawn),
         a=a,
-        policy=_policy([plotly, js], [css, _EMPTY, *_STYLE_OF_PLOTLY.findall(plotly)]),
-        css=Markup(css),
-        js=Markup(js),
-        plotly=Markup(plotly),
-        data=Markup(embedded(_data(a, drawn))),
         drawn=drawn,
         warnings=warnings_of(a),
-        line_height=flow_pictures.LINE,
-        flow_width=flow_pictures.WIDTH,
         lead=(headings.lead_of(a) or ("", ""))[1],
         titles=headings.titles_of(a),
         sections=(sections := [(name, label) for name, label in SECTIONS if _is_there(name, a, drawn)]),
@@ -163,6 +155,29 @@ def render(a: Analysis, folder: str) -> str:
         is_compared=len(a.variants) > 1,
         has_levels=any(trace.get("name") == charts.LEVELS for chart in drawn.series for trace in chart.data),
         **{name: getattr(text, name) for name in ("count", "counted", "figure", "listed", "size", "times")},
+    )
+
+
+def rendered(template: Path, data: t.Mapping[str, t.Any], **values: t.Any) -> str:
+    """A page with charts.
+
+    :param data: what the script draws from: ``charts`` by name, and ``choices``.
+    :raises LibraryMissing: without plotly.
+    """
+    css, js = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    # Parsers of HTML read a carriage return as a line feed, and the hash is of what they read.
+    plotly = str(plotly_offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+    folders = [template.parent, _HERE]
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folders), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=False)
+    return environment.get_template(template.name).render(
+        policy=_policy([plotly, js], [css, _EMPTY, *_STYLE_OF_PLOTLY.findall(plotly)]),
+        css=Markup(css),
+        js=Markup(js),
+        plotly=Markup(plotly),
+        data=Markup(embedded(data)),
+        line_height=flow_pictures.LINE,
+        flow_width=flow_pictures.WIDTH,
+        **values,
     )
 
 
@@ -290,8 +305,3 @@ def _policy(scripts: t.Sequence[str], styles: t.Sequence[str]) -> str:
 
 def _sha256(content: str) -> str:
     return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-
-
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(_HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=False)
-    return environment.get_template("report.html.j2")

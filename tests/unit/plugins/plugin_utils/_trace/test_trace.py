@@ -63,11 +63,13 @@ def test_the_hash_of_arrays_is_that_of_the_host() -> None:
         ({"limit": trace_format.HASHES + 1}, "does not state its duration"),
         ({"devices": []}, "its devices"),
         ({"devices": [{"name": "/dev/sda"}]}, "that it does not name"),
+        ({"record": (0, 1 << 48, 8, 8, 1, 1, 0, 0)}, "at an offset or of a size"),
+        ({"record": (0, 0, 1 << 22, 8, 1, 1, 0, 0)}, "at an offset or of a size"),
     ],
 )
 def test_a_trace_that_contradicts_itself_is_refused(tmp_path: Path, changed: dict[str, t.Any], message: str) -> None:
     with pytest.raises(trace_files.TraceError, match=message):
-        trace_files.read_trace(written(tmp_path, (0, 0, 8, 8, 1, 1, 0, 0), **changed))
+        trace_files.read_trace(written(tmp_path, changed.pop("record", (0, 0, 8, 8, 1, 1, 0, 0)), **changed))
 
 
 def test_missing_and_cut_files(tmp_path: Path) -> None:

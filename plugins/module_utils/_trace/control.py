@@ -218,7 +218,7 @@ class TraceRun:
         state = str(status.get("state") or "")
         if status and not running and state not in ENDED:
             state, status["message"] = "failed", "The recorder on this host was ended without a last word, for example by a signal or a reboot."
-        return {"running": running, "state": state, "message": str(status.get("message") or ""), "path": str(self.home)}
+        return {"running": running, "state": state, "message": str(status.get("message") or ""), "folder": str(self.home)}
 
 
 def traced_device(path: str, devices: Devices, root: Path) -> TracedDevice:

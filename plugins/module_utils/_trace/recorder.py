@@ -114,7 +114,8 @@ class Recorder:
                 if kind != QUEUE:
                     which = operation if operation is not None and sectors else FLUSH if flushes else None
                     if which is not None:
-                        (counts.issued if kind == ISSUE else counts.completed)(moment, which, sector)
+                        # The kernel names another sector for a flush when it is completed.
+                        (counts.issued if kind == ISSUE else counts.completed)(moment, which, sector if sectors else 0)
                     continue
                 since = max(moment - start, 0)
                 if flushes:
@@ -169,7 +170,7 @@ def main(folder: Path, stopped: t.Callable[[float], bool] = stop_requested, root
         instance = Instance(Path(order["tracefs"]), order["name"])
         recorder = Recorder(order, folder, instance, root)
         recorder.start()
-        status.update(state="measuring", target=", ".join(one.device.name for one in recorder.devices))
+        status.update(state="measuring", all_until=time.time() + order["seconds"], target=", ".join(one.device.name for one in recorder.devices))
         _report_ready()
         ended, message = recorder.run(stopped, lambda rate: status.update(iops=rate))
         recorder.write(ended, message=message)

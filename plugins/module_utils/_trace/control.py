@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, SECTOR, format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, read_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, SpoolError
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace import tracefs
@@ -57,7 +58,7 @@ class TraceRun:
     """
 
     def __init__(self, folder: str, name: str, runner: Runner, root: Path = Path("/")) -> None:
-        self.spool = Spool(root / folder.lstrip("/"), name)
+        self.spool = Spool(root / folder.lstrip("/"), component(name, "trace"))
         self.home, self.name, self.runner, self.root = self.spool.home, name, runner, root
         self.unit = f"cachefleet-trace-{name}.service"
         self._order = Journal(self.home / ORDER_FILE, dict, durable=False)

@@ -127,7 +127,11 @@ def test_what_a_host_sends_is_checked(host: Host, content: bytes, message: str) 
 
 
 @pytest.mark.parametrize(
-    ("error", "message"), [(AnsibleError("file not found"), "could not be fetched: file not found"), (OSError(28, "No space left on device"), "became full while fetching the trace of host db1")]
+    ("error", "message"),
+    [
+        (AnsibleError("file not found"), "could not be fetched: file not found"),
+        (OSError(28, "No space left on device"), "became full while fetching the trace of host db1"),
+    ],
 )
 def test_a_trace_that_cannot_be_fetched_stays_on_the_host(host: Host, error: Exception, message: str) -> None:
     host.error = error

@@ -96,7 +96,7 @@ class TraceRun:
 
     def _requested(self, options: t.Mapping[str, t.Any], devices: Devices) -> dict[str, t.Any]:
         """:raises StorageError: for what is wrong in the options."""
-        size, seconds = parse_size(options["bytes"], option="bytes"), options["seconds"]
+        size, seconds = parse_size(options["bytes"], self.name, "bytes"), options["seconds"]
         if not _LEAST_BYTES <= size <= _MOST_BYTES:
             raise BadInput(f"bytes must be between {format_size(_LEAST_BYTES)} and {format_size(_MOST_BYTES)}.", item="bytes")
         if not 1 <= seconds <= _LONGEST:

@@ -79,7 +79,6 @@ class Recorder:
             ended = ended or ("time" if now == end else "")
             events, more, fullest = self.instance.read(now)
             self.count(events)
-            counted += len(events)
             self.last = now - self._start
             if not self.sample.flush():
                 return "bytes", "Nearly all requests are in a small part of the devices, so that no sample of them fits into the limit of bytes."
@@ -94,8 +93,9 @@ class Recorder:
             passed = time.monotonic() - written
             if passed >= _INTERVAL and not more:
                 self.write("error")
-                report(counted / passed)
-                written, counted = time.monotonic(), 0
+                total = sum(counts[0] for one in self.devices for counts in one.counts)
+                report((total - counted) / passed)
+                written, counted = time.monotonic(), total
 
     def count(self, events: t.Iterable[Event]) -> None:
         """Count events, and sample their requests."""

@@ -13,6 +13,7 @@ import collections
 import json
 import os
 import random
+import shlex
 import statistics
 import subprocess
 import sys
@@ -30,7 +31,7 @@ FOLDER = "/var/lib/cachefleet/traces"
 #: What a recorder leaves: instances, units and files except those of a trace that was begun.
 LEFT = (
     "ls -d /sys/kernel/tracing/instances/* /sys/kernel/debug/tracing/instances/* 2>/dev/null;"
-    " systemctl list-units --all --plain --no-legend 'cachefleet-trace-*'; ls /run/systemd/transient | grep cachefleet-trace;"
+    " systemctl list-units --no-pager --all --plain --no-legend 'cachefleet-trace-*'; ls /run/systemd/transient | grep cachefleet-trace;"
     f" find {FOLDER} -type f ! -name trace.json ! -name requests.bin ! -name runner.json ! -name order.json 2>/dev/null; true"
 )
 
@@ -56,11 +57,13 @@ def message_of(tasks):
     return next((task.get("msg", "") for task in tasks if task.get("failed")), "")
 
 
-def on_machine(shell, check=True):
-    completed = subprocess.run(["ansible", f"--inventory={INVENTORY}", "node1", "-m", "raw", "-a", shell], capture_output=True, text=True, check=False)
-    if check and completed.returncode:
+def on_machine(shell):
+    node = json.loads(INVENTORY.read_text())["rack"]["hosts"]["node1"]
+    words = ["ssh", "-q", "-p", str(node["ansible_port"]), "-i", node["ansible_ssh_private_key_file"], *shlex.split(node["ansible_ssh_common_args"])]
+    completed = subprocess.run([*words, f"root@{node['ansible_host']}", shell], capture_output=True, text=True, check=False)
+    if completed.returncode:
         sys.exit(f"{shell} failed: {completed.stdout} {completed.stderr}")
-    return completed.stdout.partition(">>\n")[2].replace("\r", "").strip()
+    return completed.stdout.strip()
 
 
 def prove(what, condition, evidence=""):
@@ -141,23 +144,25 @@ def kills(folder, options):
     """A killed recorder leaves no instance, no unit and no file besides the trace; what it recorded can be fetched."""
     begun = 0
     for number in range(options.kills):
-        name, moment = f"kill-{number}", random.uniform(0.0, 12.0)
+        name, moment = f"kill-{number}", random.uniform(0.0, 25.0)
         unit = f"cachefleet-trace-{name}.service"
         # From the start of systemd-run on: the recorder may be importing, starting or recording.
         waiting = f'until pid=$(systemctl show --property=MainPID --value {unit} 2>/dev/null) && test "$pid" -gt 0; do sleep 0.05; done'
-        killer = f"nohup sh -c '{waiting}; sleep {moment:.2f}; kill -9 $pid; pkill -9 -x systemd-run' >/dev/null 2>&1 &".replace("$", "\\$")
-        on_machine(f"(dd if=/dev/sda of=/dev/null bs=4k count=200000 iflag=direct >/dev/null 2>&1 &) ; {killer}")
+        killer = f"systemd-run --quiet --collect sh -c '{waiting}; sleep {moment:.2f}; kill -9 $pid; pkill -9 -x systemd-run'"
+        on_machine(f"systemd-run --quiet --collect dd if=/dev/sda of=/dev/null bs=4k count=200000 iflag=direct; {killer.replace('$', '$$')}")
         record(name, folder, ["/dev/sda"], state="started", seconds=600, bytes="1M")
-        time.sleep(moment / 2 + 2)
+        time.sleep(moment / 2)
         for _attempt in range(30):
             left = on_machine(LEFT)
             if not left:
                 break
             time.sleep(1)
         prove(f"kill {number} after {moment:.1f} s leaves nothing", not left, left)
-        record(name, folder, ["/dev/sda"], state="stopped")
-        begun += (folder / name / "node1/trace.json").exists() and read_trace(folder / name / "node1").seconds > 0
-        prove(f"kill {number}: nothing is left after the trace was fetched", not on_machine(f"ls {FOLDER} | grep {name}; true"))
+        begun += "trace.json" in on_machine(f"ls {FOLDER}/{name} 2>/dev/null; true")
+    record(name, folder, ["/dev/sda"], state="stopped")
+    fetched = (folder / name / "node1/trace.json").exists()
+    prove("what was recorded until a kill can be fetched", not fetched or read_trace(folder / name / "node1").seconds > 0)
+    prove("nothing is left after it was fetched", not on_machine(f"ls {FOLDER} | grep -x {name}; true"))
     prove(f"{begun} of {options.kills} killed recorders left a trace that can be read", begun > 0)
 
 

@@ -107,6 +107,18 @@ def counts(folder, _options):
     prove("a name that is in use is refused", "already" in message_of(record(name, folder, state="started")))
 
 
+def recorded(folder, _options):
+    """The playbook starts, waits, fetches and says where the trace is; check mode changes nothing; an empty list is a no-op."""
+    started = time.time()
+    tasks = record("whole", folder, ["/dev/sda"], seconds=20)
+    prove("the playbook names the folder of the trace", f"Trace: {folder}/whole/node1" in [task.get("msg") for task in tasks], tasks)
+    trace = json.loads((folder / "whole/node1/trace.json").read_text())
+    prove("the trace ended by itself", (trace["ended"], trace["seconds"], trace["host"]) == ("time", 20.0, "node1") and time.time() - started > 20, trace)
+    prove("nothing is left on the host", on_machine(f"{LEFT}; ls -A {FOLDER}") == "", on_machine(LEFT))
+    tasks = record("nothing", folder, [])
+    prove("an empty list is a no-op", not any(task.get("changed") for task in tasks) and not (folder / "nothing").exists(), tasks)
+
+
 def refusals(folder, _options):
     """One sentence for each bad input, and nothing is changed on the host."""
     for what, options, sentence in (
@@ -184,7 +196,7 @@ def overhead(folder, options):
     prove(f"recording costs {statistics.mean(losses):.2f} % of 300 IOPS, at most 2 %", statistics.mean(losses) <= 2.0, losses)
 
 
-CASES = {case.__name__: case for case in (counts, refusals, disappears, kills, overhead)}
+CASES = {case.__name__: case for case in (counts, recorded, refusals, disappears, kills, overhead)}
 
 
 def main():

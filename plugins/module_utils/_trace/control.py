@@ -192,7 +192,7 @@ class TraceRun:
         :raises Refused: while it is recorded.
         """
         self.spool.require_own()
-        if self.running:
+        if self.running and not check_mode:
             raise Refused(f"The trace {self.name} is still being recorded on this host: wait for its end, or stop it (state: stopped).", item=self.name)
         paths = [self.home / name for name in (TRACE_FILE, REQUESTS_FILE)]
         files = {}

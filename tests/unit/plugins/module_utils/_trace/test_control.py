@@ -143,6 +143,7 @@ def test_check_mode_predicts_run(host: Host) -> None:
     before = host.files()
     assert host.run().stop(check_mode=True)["changed"] is True
     assert host.run().remove(check_mode=True)["changed"] is True
+    assert host.run().pack(check_mode=True)["files"] == {}
     assert host.files() == before and not any(words[0] == "systemctl" for words in host.runner.calls)
 
 

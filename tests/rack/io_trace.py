@@ -155,13 +155,15 @@ def disappears(folder, _options):
 def kills(folder, options):
     """A killed recorder leaves no instance, no unit and no file besides the trace; what it recorded can be fetched."""
     begun = 0
+    load = "fio --name=x --filename=/dev/sda --rw=randread --bs=4k --direct=1 --rate_iops=100 --time_based --runtime=12h"
+    on_machine(f"systemd-run --quiet --collect --unit=trace-load {load}")
     for number in range(options.kills):
         name, moment = f"kill-{number}", random.uniform(0.0, 25.0)
         unit = f"cachefleet-trace-{name}.service"
         # From the start of systemd-run on: the recorder may be importing, starting or recording.
         waiting = f'until pid=$(systemctl show --property=MainPID --value {unit} 2>/dev/null) && test "$pid" -gt 0; do sleep 0.05; done'
         killer = f"systemd-run --quiet --collect sh -c '{waiting}; sleep {moment:.2f}; kill -9 $pid; pkill -9 -x systemd-run'"
-        on_machine(f"systemd-run --quiet --collect dd if=/dev/sda of=/dev/null bs=4k count=200000 iflag=direct; {killer.replace('$', '$$')}")
+        on_machine(killer.replace("$", "$$"))
         record(name, folder, ["/dev/sda"], state="started", seconds=600, bytes="1M")
         time.sleep(moment / 2)
         for _attempt in range(30):
@@ -171,6 +173,7 @@ def kills(folder, options):
             time.sleep(1)
         prove(f"kill {number} after {moment:.1f} s leaves nothing", not left, left)
         begun += "trace.json" in on_machine(f"ls {FOLDER}/{name} 2>/dev/null; true")
+    on_machine("systemctl stop trace-load")
     record(name, folder, ["/dev/sda"], state="stopped")
     fetched = (folder / name / "node1/trace.json").exists()
     prove("what was recorded until a kill can be fetched", not fetched or read_trace(folder / name / "node1").seconds > 0)

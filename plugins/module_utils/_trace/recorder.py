@@ -86,10 +86,10 @@ class Recorder:
                 return ended, message
             gone = [one.device.name for one in self.devices if not (self.root / "sys/dev/block" / one.device.number).exists()]
             if gone and not ended:
-                ended, message = "device", f"The device {gone[0]} disappeared while it was recorded."
+                ended, end, message = "device", now, f"The device {gone[0]} disappeared while it was recorded."
             pause = max(pause / 2, _SHORTEST) if fullest > 0.25 else min(pause * 2, _LONGEST) if fullest < 0.1 else pause
             if not ended and stopped(0.0 if more else min(pause, (end - now) / _NS)):
-                ended = "stopped"
+                ended, end = "stopped", time.monotonic_ns()
             passed = time.monotonic() - written
             if passed >= _INTERVAL and not more:
                 self.write("error")

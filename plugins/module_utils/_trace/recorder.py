@@ -91,7 +91,7 @@ class Recorder:
             if not ended and stopped(0.0 if more else min(pause, (end - now) / _NS)):
                 ended, end = "stopped", time.monotonic_ns()
             passed = time.monotonic() - written
-            if passed >= _INTERVAL and not more:
+            if passed >= _INTERVAL:
                 self.write("error")
                 total = sum(counts[0] for one in self.devices for counts in one.counts)
                 report((total - counted) / passed)

@@ -178,6 +178,7 @@ def kills(folder, options):
     fetched = (folder / name / "node1/trace.json").exists()
     prove("what was recorded until a kill can be fetched", not fetched or read_trace(folder / name / "node1").seconds > 0)
     prove("nothing is left after it was fetched", not on_machine(f"ls {FOLDER} | grep -x {name}; true"))
+    on_machine(f"rm -rf {FOLDER}/kill-*")
     prove(f"{begun} of {options.kills} killed recorders left a trace that can be read", begun > 0)
 
 

@@ -14,8 +14,8 @@ author:
 description:
   - Records the requests that applications send to block devices, so that it can be determined what an SSD cache of which size and mode would serve
     before one is bought. It works for disks, partitions, logical volumes, and devices of device-mapper, md and bcache. No device is written to.
-  - Sizes, alignment, mix, rates and sequential streams are counted over all requests, and so are the latencies of disks. For the distances between
-    accesses to the same block requests are sampled by their place, so that the record has a limited size whatever the load is.
+  - Sizes, alignment, mix, rates and sequential streams are counted over all requests. For the distances between accesses to the same block requests
+    are sampled by their place, so that the record has a limited size whatever the load is. Latencies of disks are those of one MiB in eight.
   - The recorder is a transient service of systemd, which is limited to half of a processor and, with the buffers of the kernel, to 64 MiB of memory.
     It uses an own instance of the tracing of the kernel, which systemd removes even if the recorder is killed. It needs neither the controller nor the
     connection that started it, and ends by itself. Requests that it could not keep up with are counted as lost.

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing, way_to_see
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._trace.format import REGION_SECTORS
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace.pages import Event, PageReader, event_layout, page_layout
 
 PLACES = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
@@ -24,6 +25,9 @@ PREFIX = "cachefleet-"
 #: What an application sends to a device; and, of disks, what is sent to the drive and what came back.
 QUEUE, ISSUE, COMPLETE = range(3)
 EVENTS = ("block_bio_queue", "block_rq_issue", "block_rq_complete")
+
+#: Of disks, the requests of one MiB in eight and flushes: latencies need not be of all, and are two thirds of the events.
+_SOME = f" && (nr_sector == 0 || !(sector & {7 * REGION_SECTORS}))"
 
 #: Bytes of all buffers together, and of that of one processor.
 _BUFFERS, _LEAST, _MOST = 20 * MIB, 64 * KIB, 4 * MIB
@@ -87,9 +91,9 @@ class Instance:
             self.folder.mkdir()
             self._write("trace_clock", "mono")
             self._write("buffer_size_kb", str(self.buffer // KIB))
-            for event, numbers in zip(EVENTS, (devices, disks, disks)):
+            for event, numbers, rest in zip(EVENTS, (devices, disks, disks), ("", _SOME, _SOME)):
                 if numbers:
-                    self._write(f"events/block/{event}/filter", " || ".join(f"dev == {number}" for number in sorted(numbers)))
+                    self._write(f"events/block/{event}/filter", f"({' || '.join(f'dev == {number}' for number in sorted(numbers))}){rest}")
                     self._write(f"events/block/{event}/enable", "1")
             self._write("tracing_on", "1")
             for cpu in sorted(self.folder.glob("per_cpu/cpu*")):

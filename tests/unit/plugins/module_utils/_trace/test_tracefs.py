@@ -74,8 +74,8 @@ def test_a_kernel_without_an_event_is_refused(tmp_path: Path) -> None:
 def test_only_events_of_the_devices_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     instance = started(tmp_path, monkeypatch, [b""])
     written = {str(path.relative_to(instance.folder)): path.read_text() for path in instance.folder.rglob("*") if path.is_file()}
-    assert written["events/block/block_bio_queue/filter"] == f"dev == {planted.SDA} || dev == {253 << 20}"
-    assert written["events/block/block_rq_complete/filter"] == f"dev == {planted.SDA}"
+    assert written["events/block/block_bio_queue/filter"] == f"(dev == {planted.SDA} || dev == {253 << 20})"
+    assert written["events/block/block_rq_complete/filter"] == f"(dev == {planted.SDA}) && (nr_sector == 0 || !(sector & 14336))"
     assert written["events/block/block_rq_issue/enable"] == "1"
     assert (written["trace_clock"], written["tracing_on"]) == ("mono", "1")
     assert 64 <= int(written["buffer_size_kb"]) <= 4096

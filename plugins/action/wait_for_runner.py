@@ -162,7 +162,8 @@ class _Follower:
         if status.ended:
             return self._result(status.state, status.message)
         segment = self.options["segment"]
-        if segment is None or status.state == "starting":
+        # Before its first barrier a runner may warm caches for an hour.
+        if segment is None or status.segment is None or status.state == "starting":
             return None
         if status.segment > segment or (status.segment == segment and status.state in ("waiting", "pausing", "measuring")):
             # A runner that waits for its first release could have ended as well: all hosts would wait for it.

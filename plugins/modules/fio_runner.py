@@ -215,7 +215,7 @@ runner:
     error: {description: 'The kind of failure if the state is V(failed), for example V(spool).', type: str, sample: null}
     archive: {description: 'The packed results, with C(path), C(sha256) and C(size), if the state is V(finished).', type: dict, sample: {}}
     pid: {description: Process ID., type: int, sample: 4711}
-    segment: {description: The barrier at which the runner waits or that it passed last., type: int, sample: 0}
+    segment: {description: The barrier at which the runner waits or that it passed last; none before the first one., type: int, sample: 0}
     step: {description: The number of the present step., type: int, sample: 3}
     steps: {description: The number of steps., type: int, sample: 12}
     cell: {description: The cell that is being measured., type: str, sample: randwrite.a}

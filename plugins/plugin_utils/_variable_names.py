@@ -43,6 +43,7 @@ ELSEWHERE = frozenset(
         "compare_result",
         "fio_benchmark_label",
         "health_failure",
+        "io_trace_fetched",
         "plan_result",
         "power_loss_test_problem",
         "power_loss_test_result",

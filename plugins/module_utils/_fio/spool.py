@@ -255,7 +255,7 @@ class Spool:
             finally:
                 with contextlib.suppress(FileNotFoundError):
                     draft.unlink()
-            return {"path": str(self.archive), "sha256": _sha256_of(self.archive), "size": self.archive.stat().st_size}
+            return {"path": str(self.archive), "sha256": sha256_of(self.archive), "size": self.archive.stat().st_size}
 
     def _add_cell(self, tar: tarfile.TarFile, cell: Path) -> None:
         """:raises _Moved: if another folder took its place meanwhile: its files would not belong together."""
@@ -351,7 +351,8 @@ def _add(tar: tarfile.TarFile, file: Path, name: str) -> None:
         tar.addfile(entry, content)
 
 
-def _sha256_of(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file."""
     found = hashlib.sha256()
     with open(path, "rb") as file:
         for block in iter(lambda: file.read(MIB), b""):

@@ -98,6 +98,7 @@ TABLE = (
         "finished cells until they are collected; which files and devices were made or left by measurements",
         ("_fio/spool", "_fio/handover/made_files", "_guard/left_devices"),
     ),
+    HostFiles(f"{STATE}/traces/", "recorded traces until they are fetched", ("_trace/control", "_trace/recorder", "_trace/sampling")),
     HostFiles(f"{RUN}/bcache-flush.json", "settings to put back after a flush", ("_blockcache/bcache/journal",), _FLUSHED),
     HostFiles(f"{RUN}/", "compiled code, locks, and when an MTU was changed; gone at the next boot", ("_core/lock", "_core/archive_import", "_net/interfaces")),
 )

@@ -236,6 +236,7 @@ class HostFilesLayer(Layer[HostFilesState, str]):
         yield from self._running(paths)
         for spool in spools:
             yield from self._measurements(spool)
+        yield from self._traces()
         yield from self._purges()
         rollback = self.root / host_files.STATE / "storage_network/journal.json"
         if rollback.exists():
@@ -283,6 +284,13 @@ class HostFilesLayer(Layer[HostFilesState, str]):
                 )
         if not Spool(folder, _NO_CAMPAIGN).is_free():
             yield f"A measurement holds the spool {folder} on this host: wait for its end."
+
+    def _traces(self) -> t.Iterator[str]:
+        for home in sorted((self.root / host_files.STATE / "traces").glob("*/")):
+            if is_alive(_json(home / STATUS_FILE)):
+                yield f"The trace {home.name} is being recorded on this host: wait for its end, or stop it (cachefleet.storage.io_trace with state: stopped)."
+            elif (home / STATUS_FILE).exists():
+                yield f"{home} has a trace that was not fetched: fetch it (the playbook io_trace with io_trace_name={home.name}), or remove this folder."
 
     def _purges(self) -> t.Iterator[str]:
         for place in sorted((self.root / host_files.STATE / "purges").glob("*.json")):

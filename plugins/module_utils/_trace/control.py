@@ -9,7 +9,6 @@ started it nor the controller. Source: systemd-run(1), systemd.service(5), syste
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sys
@@ -24,8 +23,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, SECTOR, format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, read_status
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, SpoolError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, SpoolError, sha256_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace import tracefs
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace.counting import TracedDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace.format import RECORD, REQUESTS_FILE, TRACE_FILE
@@ -47,7 +47,7 @@ _LEAST_BYTES, _MOST_BYTES = MIB, 1024 * MIB
 _LEFT = 64 * MIB
 #: The recorder has half of a processor, and with the buffers of the kernel 64 MiB at most.
 _LIMITS = ("MemoryMax=44M", "MemorySwapMax=0", "CPUQuota=50%", "Nice=10", "OOMScoreAdjust=500", "TasksMax=8", "TimeoutStopSec=30")
-_STARTING, _ENDING = 60.0, 60.0
+_STARTING, _ENDING = 120.0, 60.0
 
 
 class TraceRun:
@@ -57,7 +57,7 @@ class TraceRun:
     """
 
     def __init__(self, folder: str, name: str, runner: Runner, root: Path = Path("/")) -> None:
-        self.spool = Spool(root / folder.lstrip("/"), name)
+        self.spool = Spool(root / folder.lstrip("/"), component(name, "trace"))
         self.home, self.name, self.runner, self.root = self.spool.home, name, runner, root
         self.unit = f"cachefleet-trace-{name}.service"
         self._order = Journal(self.home / ORDER_FILE, dict, durable=False)
@@ -95,7 +95,7 @@ class TraceRun:
 
     def _requested(self, options: t.Mapping[str, t.Any], devices: Devices) -> dict[str, t.Any]:
         """:raises StorageError: for what is wrong in the options."""
-        size, seconds = parse_size(options["bytes"], option="bytes"), options["seconds"]
+        size, seconds = parse_size(options["bytes"], self.name, "bytes"), options["seconds"]
         if not _LEAST_BYTES <= size <= _MOST_BYTES:
             raise BadInput(f"bytes must be between {format_size(_LEAST_BYTES)} and {format_size(_MOST_BYTES)}.", item="bytes")
         if not 1 <= seconds <= _LONGEST:
@@ -191,17 +191,13 @@ class TraceRun:
         :raises Refused: while it is recorded.
         """
         self.spool.require_own()
-        if self.running:
+        if self.running and not check_mode:
             raise Refused(f"The trace {self.name} is still being recorded on this host: wait for its end, or stop it (state: stopped).", item=self.name)
         paths = [self.home / name for name in (TRACE_FILE, REQUESTS_FILE)]
         files = {}
         for path in paths if not check_mode and all(one.exists() for one in paths) else ():
-            with open(path, "rb") as stream:
-                os.fchmod(stream.fileno(), READABLE)
-                digest = hashlib.sha256()
-                for piece in iter(lambda: stream.read(MIB), b""):
-                    digest.update(piece)
-                files[path.name] = {"size": stream.tell(), "sha256": digest.hexdigest()}
+            path.chmod(READABLE)
+            files[path.name] = {"size": path.stat().st_size, "sha256": sha256_of(path)}
         return {"changed": False, **self.described(), "files": files}
 
     def remove(self, *, check_mode: bool) -> dict[str, t.Any]:
@@ -238,15 +234,12 @@ def traced_device(path: str, devices: Devices, root: Path) -> TracedDevice:
 def pack_code(path: Path) -> None:
     """Write what the recorder imports into an archive that Python runs: the one of this task is removed when it ends."""
     with os.fdopen(new_file(path), "wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        parts = _PACKAGE.split(".")
-        folders = {"/".join(parts[:end]) for end in range(1, len(parts) + 1)}
+        folders: set[Path] = set()
         for name, module in sorted(sys.modules.items()):
-            # What has no source is a folder.
-            source = module.__loader__.get_source(name) if name.startswith(f"{_PACKAGE}.") and getattr(module, "__file__", None) else None
-            if source:
-                place = name.replace(".", "/")
-                archive.writestr(f"{place}.py", source)
-                folders |= {place.rsplit("/", end)[0] for end in range(1, place.count("/") - len(parts) + 2)}
+            if name.startswith(f"{_PACKAGE}.") and not hasattr(module, "__path__"):
+                place = Path(name.replace(".", "/"))
+                archive.writestr(f"{place}.py", module.__loader__.get_source(name))
+                folders |= set(place.parents)
         for folder in sorted(folders):
-            archive.writestr(f"{folder}/__init__.py", "")
+            archive.writestr(str(folder / "__init__.py"), "")
         archive.writestr(_MAIN, f"import pathlib, sys\nfrom {_PACKAGE}._trace.recorder import main\nsys.exit(main(pathlib.Path(sys.argv[1])))\n")

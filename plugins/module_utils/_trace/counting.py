@@ -17,7 +17,7 @@ _ALIGNED = 7
 #: Streams of a device that are followed at the same time; bcache follows as many.
 _STREAMS = 128
 #: Sizes of one operation that are told apart; others count as the next power of two.
-_SIZES = 4096
+_SIZES = 1024
 #: Requests of a device that a disk may have at the same time; NVMe has queues of 1024 for each processor.
 _IN_FLIGHT = 65536
 _MINUTE, _SECOND = 60 * 10**9, 10**9

@@ -79,7 +79,6 @@ class Recorder:
             ended = ended or ("time" if now == end else "")
             events, more, fullest = self.instance.read(now)
             self.count(events)
-            counted += len(events)
             self.last = now - self._start
             if not self.sample.flush():
                 return "bytes", "Nearly all requests are in a small part of the devices, so that no sample of them fits into the limit of bytes."
@@ -87,15 +86,16 @@ class Recorder:
                 return ended, message
             gone = [one.device.name for one in self.devices if not (self.root / "sys/dev/block" / one.device.number).exists()]
             if gone and not ended:
-                ended, message = "device", f"The device {gone[0]} disappeared while it was recorded."
+                ended, end, message = "device", now, f"The device {gone[0]} disappeared while it was recorded."
             pause = max(pause / 2, _SHORTEST) if fullest > 0.25 else min(pause * 2, _LONGEST) if fullest < 0.1 else pause
             if not ended and stopped(0.0 if more else min(pause, (end - now) / _NS)):
-                ended = "stopped"
+                ended, end = "stopped", time.monotonic_ns()
             passed = time.monotonic() - written
-            if passed >= _INTERVAL and not more:
+            if passed >= _INTERVAL:
                 self.write("error")
-                report(counted / passed)
-                written, counted = time.monotonic(), 0
+                total = sum(counts[0] for one in self.devices for counts in one.counts)
+                report((total - counted) / passed)
+                written, counted = time.monotonic(), total
 
     def count(self, events: t.Iterable[Event]) -> None:
         """Count events, and sample their requests."""

@@ -130,7 +130,7 @@ class Instance:
                 # Of a buffer that was read to its end everything up to now is known.
                 self._last[index] = 0 if pages < share else events[-1][0] if events else self._until
                 self._waiting += events
-            if self._last[index]:
+            if 0 < self._last[index] <= now:
                 until, more = min(until, self._last[index]), True
         self._until = until
         self._waiting.sort(key=_TIME)

@@ -75,12 +75,13 @@ class Trace:
         :param block: bytes of a block of the cache, a divisor or multiple of 4096 up to ``format.REGION``.
         :param devices: their indexes; all if empty.
         :returns: a structured array with ``time``, ``block`` (unique over devices), ``bytes``, ``stream`` (sectors), ``process``,
-            ``operation``, ``flags``; only reads and writes, whose blocks are in sampled regions.
+            ``request`` (its position in ``requests``), ``operation``, ``flags``; only reads and writes, whose blocks are in sampled regions.
         """
-        requests = self.requests
-        requests = requests[(requests["operation"] <= trace_format.WRITE) & (requests["sectors"] > 0)]
+        chosen = (self.requests["operation"] <= trace_format.WRITE) & (self.requests["sectors"] > 0)
         if devices:
-            requests = requests[np.isin(requests["device"], list(devices))]
+            chosen &= np.isin(self.requests["device"], list(devices))
+        positions = np.flatnonzero(chosen)
+        requests = self.requests[positions]
         sectors = block // 512
         first = requests["sector"] // sectors
         end = requests["sector"] + requests["sectors"]
@@ -91,6 +92,7 @@ class Trace:
         parts = requests[request]
         for field in ("time", "stream", "process", "operation", "flags"):
             found[field] = parts[field]
+        found["request"] = positions[request]
         low, high = np.maximum(parts["sector"], index * sectors), np.minimum(end[request], (index + 1) * sectors)
         found["bytes"] = (high - low) * 512
         found["block"] = index + (parts["device"].astype(np.uint64) << np.uint64(48))
@@ -98,7 +100,7 @@ class Trace:
         return found[region_hashes(parts["device"], region) < round(self.rate * trace_format.HASHES)]
 
 
-_ACCESS = [("time", "<u8"), ("block", "<u8"), ("bytes", "<u4"), ("stream", "<u4"), ("process", "<u4"), ("operation", "u1"), ("flags", "u1")]
+_ACCESS = [("time", "<u8"), ("block", "<u8"), *((name, "<u4") for name in ("bytes", "stream", "process", "request")), ("operation", "u1"), ("flags", "u1")]
 
 
 def region_hashes(device: t.Any, region: t.Any) -> t.Any:

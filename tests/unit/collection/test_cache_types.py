@@ -16,8 +16,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host import ca
 
 TOP = Path(__file__).resolve().parents[3]
 UTILS = "plugins/module_utils/"
-#: The table, what reads its caches, and what configures them. Besides its folder, its module, and what documents it.
-CODE = {UTILS + "_blockcache/types.py", UTILS + "_blockcache/survey/host_caches.py", UTILS + "_host/cache_types.py"}
+#: The table, what reads its caches, what configures them, and which have a model. Besides its folder, its module, and what documents it.
+CODE = {UTILS + name for name in ("_blockcache/types.py", "_blockcache/survey/host_caches.py", "_host/cache_types.py")} | {
+    "plugins/plugin_utils/_trace/types.py"
+}
 #: Written by scripts/role-specs, but for one sentence about each type; and the modules that every collection lists.
 DOCUMENTS = {"roles/block_cache/meta/argument_specs.yml", "meta/runtime.yml"}
 #: Here the same words are names of the kernel: of a module, a target of device-mapper, a kind of block devices, a signature.

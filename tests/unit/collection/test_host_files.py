@@ -36,6 +36,7 @@ NOT_WRITERS = {
     "_fio/observation/sampler": "writes to the spool",
     "_fio/observation/status": "writes to the spool",
     "_fio/handover/held": "makes the file that is measured, which _fio/handover/made_files records",
+    "_trace/tracefs": "makes an instance of tracing in the kernel, which removes it again",
     "_power_loss/medium": "writes the target of the test",
     "_power_loss/opened_target": "makes the target of the test",
     "_power_loss/host_writer": "makes the target of the test",

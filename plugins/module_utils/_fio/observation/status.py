@@ -46,7 +46,7 @@ class Status:
             "order_sha256": None,
             **process_identity(),
             "state": "starting",
-            "segment": 0,
+            "segment": None,
             "step": None,
             "steps": 0,
             "cell": None,

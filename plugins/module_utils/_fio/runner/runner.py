@@ -146,7 +146,7 @@ class HostRun:
             if step.barrier and self._anything_due(number):
                 self._pass(step)
             else:
-                # Not before the pause: a runner that pauses would be taken for one that is past its barrier.
+                # Not before the state is brought about: a runner that pauses or warms caches would be taken for one that is past its barrier.
                 self.status.update(segment=step.segment)
             if due and not self.waiter.stopping:
                 self._step(step, due, self._start_time(step, state), last)

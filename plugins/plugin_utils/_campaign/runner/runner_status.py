@@ -47,7 +47,8 @@ class StrangeStatus(StorageError):
 class RunnerStatus:
     """One status of a runner.
 
-    :param segment: the part of the order between two barriers that it waits for or works on, from 0.
+    :param segment: the part of the order between two barriers that it waits for or works on, from 0; ``None`` before the first one, while it pauses or
+        warms caches.
     :param step: the step it is at, from 0, of ``steps``.
     :param iops: of its devices in the last sample, per second; ``bandwidth``: bytes per second; ``latency_ms``: milliseconds.
     :param until: when it expects the cell to end, ``all_until``: everything; ``time``: the time of the status. All of them are seconds since
@@ -57,7 +58,7 @@ class RunnerStatus:
     """
 
     state: str
-    segment: int = 0
+    segment: int | None = None
     step: int = 0
     steps: int = 0
     cell: str = ""
@@ -121,8 +122,8 @@ def read_status(text: str) -> RunnerStatus:
         raise StrangeStatus(f"The host reports that its runner is in the state '{plain(state, 40)}', which does not exist.")
     return RunnerStatus(
         state=str(state),
-        **{name: _count(raw.get(name)) or 0 for name in ("segment", "step", "steps", "done", "failed")},
-        **{name: _count(raw.get(name)) for name in ("repeat", "pid", "pid_started")},
+        **{name: _count(raw.get(name)) or 0 for name in ("step", "steps", "done", "failed")},
+        **{name: _count(raw.get(name)) for name in ("segment", "repeat", "pid", "pid_started")},
         **{name: _amount(raw.get(name)) for name in ("iops", "bandwidth", "latency_ms")},
         **{name: _instant(raw.get(name)) for name in ("since", "until", "all_until", "time")},
         **{name: "" if raw.get(name) is None else plain(raw[name], longest) for name, longest in (("cell", 128), ("target", 128), ("message", 300))},

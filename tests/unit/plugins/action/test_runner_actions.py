@@ -132,9 +132,11 @@ def test_runner_past_the_barrier_is_not_awaited(monkeypatch, reported):
     assert not result["waiting"]
 
 
-def test_runner_before_the_barrier_is_awaited(monkeypatch):
-    host = Host(monkeypatch, [status("measuring", segment=0), status("measuring", segment=0, time=EPOCH + 9), status("waiting", segment=1)])
-    assert host.run(segment=1)["waiting"]
+@pytest.mark.parametrize(("before", "awaited"), [([0, 0], 1), ([None, None], 0)])
+def test_runner_before_the_barrier_is_awaited(monkeypatch, before, awaited):
+    first, second = before
+    host = Host(monkeypatch, [status("measuring", segment=first), status("measuring", segment=second, time=EPOCH + 9), status("waiting", segment=awaited)])
+    assert host.run(segment=awaited)["waiting"]
     assert host.clock.now > 1000
 
 

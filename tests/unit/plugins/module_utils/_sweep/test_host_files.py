@@ -178,6 +178,16 @@ def test_cells_that_were_not_collected_are_refused(host):
     host.refused("has 1 measured cell that was not collected: collect it .the playbook benchmark with fio_benchmark_campaign=c1")
 
 
+def test_a_trace_that_is_recorded_or_was_not_fetched_is_refused(host):
+    place = host.write("var/lib/cachefleet/traces/monday/runner.json", ALIVE)
+    host.refused("The trace monday is being recorded on this host: wait for its end, or stop it")
+    place.write_text(json.dumps(STOPPED))
+    host.refused("has a trace that was not fetched: fetch it .the playbook io_trace with io_trace_name=monday.")
+    # Of a start that was interrupted.
+    place.rename(place.with_name("order.json"))
+    assert host.run().changed and not (host.root / "var/lib/cachefleet/traces").exists()
+
+
 def test_a_held_spool_is_refused(host):
     with open(host.write(f"{SPOOL}/.lock", ""), "rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

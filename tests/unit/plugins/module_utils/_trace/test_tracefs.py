@@ -108,6 +108,16 @@ def test_a_full_buffer_is_read_in_parts_and_in_order(tmp_path: Path, monkeypatch
     assert most <= 2 * 16 + 4
 
 
+def test_a_load_that_goes_on_does_not_delay_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [planted.page(time, planted.request(0, 0, 8, "R")) for time in range(100, 2000, 100)]
+    instance = started(tmp_path, monkeypatch, [b"".join(pages)], at_once=4 * 4096)
+    assert [(times_of(events), more) for events, more, _fullest in (instance.read(250), instance.read(250))] == [([100, 200], False), ([], False)]
+    assert [(times_of(events), more) for events, more, _fullest in (instance.read(800), instance.read(800))] == [
+        ([300, 400], True),
+        ([500, 600, 700, 800], True),
+    ]
+
+
 def test_lost_events_are_those_of_the_counters_and_of_the_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = planted.page(1, planted.request(0, 0, 8, "R"), flags=planted.MISSED | planted.COUNTED, missed=50)
     instance = started(tmp_path, monkeypatch, [page, b""], overrun=7)

@@ -121,10 +121,12 @@ def warmless_hash(rig):
     return rig.meta()["measurement_sha256"]
 
 
-def test_status_names_the_round_that_warms(rig):
+def test_status_names_the_round_that_warms_and_is_before_the_barrier(rig):
     counting(rig, 9)
-    rig.start(step(job=READ, warm="until_steady"))
-    assert rig.await_status(lambda status: (status["cell"] or "").startswith("w.warm-"))["state"] == "measuring"
+    rig.start(step(job=READ, warm="until_steady", barrier=True))
+    status = rig.await_status(lambda status: (status["cell"] or "").startswith("w.warm-"))
+    assert (status["state"], status["segment"]) == ("measuring", None), "otherwise the controller takes it for one that needs no release"
+    assert rig.await_status(lambda status: status["state"] == "waiting")["segment"] == 0
 
 
 def test_warm_up_that_is_not_steady_is_noted(rig, monkeypatch):

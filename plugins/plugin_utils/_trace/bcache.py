@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""bcache on a sampled load. Source: drivers/md/bcache/ of Linux: request.c (what is cached), alloc.c (buckets), writeback.c and writeback.h (what is dirty)."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._trace import format as trace_format
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import Library
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.models import Outcome, chunks, scaled
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.load import Load
+
+np = Library("numpy", "Reading traces")
+
+#: A bucket loses one of its priority each time that a 1024th of the cache was accessed (bch_rescale_priorities); the oldest is worth an eighth of the span.
+_STEPS, _INITIAL, _OLDEST = 1024, 32768, 8
+#: A scaled cache of fewer buckets has smaller ones.
+_LEAST_BUCKETS = 64
+#: Open buckets, one for each task (MAX_OPEN_BUCKETS), at most this part of all.
+_OPEN, _OPEN_PART = 128, 8
+#: Garbage collection after this part of the cache was written (set_gc_sectors); buckets that are freed at once (cache_alloc).
+_COLLECT, _FREED = 16, 256
+#: Of the controller of writing back: bch_cached_dev_writeback_init.
+_PROPORTIONAL, _INTEGRAL = 40, 10_000
+#: Percent in use, and how many dirty sectors of a bucket are written back each second for each percent above it, if few blocks of dirty buckets are dirty.
+_FRAGMENTED = ((64, 1000), (57, 10), (50, 1))
+
+
+@dataclasses.dataclass(frozen=True)
+class BcacheSettings:
+    """Settings with the defaults of the kernel and of make-bcache.
+
+    :param sequential_cutoff: bytes of a stream, or of the mean stream of a task, from which on it passes the cache; 0 caches everything.
+    :param readahead: whether what is read ahead is cached (``cache_readahead_policy``); metadata always are.
+    :param bucket: bytes; ``block`` bytes of which requests must be multiples.
+    :param writeback_percent: part of the cache that is kept dirty; ``writeback_seconds`` between changes of the rate (writeback_rate_update_seconds).
+    :param cutoff: percent of the buckets in use from which on only synchronous writes are written back (CUTOFF_WRITEBACK), none
+        (CUTOFF_WRITEBACK_SYNC), and nothing is cached (CUTOFF_CACHE_ADD).
+    :param reserved: share of the cache for the journal, priorities, the index and free buckets.
+    :param congested: share of the hits that may be missing because requests passed the cache while its device was slower than
+        ``congested_read_threshold_us`` and ``congested_write_threshold_us``, which a trace cannot show: 0 if both are 0.
+    """
+
+    sequential_cutoff: int = 4 * MIB
+    readahead: bool = True
+    bucket: int = 512 * KIB
+    block: int = 512
+    writeback_percent: float = 10
+    writeback_seconds: float = 5
+    cutoff: tuple[float, float, float] = (40, 70, 95)
+    reserved: float = 0.03
+    congested: float = 0.05
+
+
+def bypassed(load: Load, mode: str, settings: BcacheSettings) -> t.Any:
+    """Of each access, whether its request passes the cache (check_should_bypass)."""
+    accesses = load.accesses
+    found = accesses["stream"].astype(np.int64) * 512 >= settings.sequential_cutoff if settings.sequential_cutoff else np.zeros(len(accesses), dtype=bool)
+    if found.any():
+        found |= _of_sequential_tasks(load, settings.sequential_cutoff)
+    if not settings.readahead:
+        found |= accesses["flags"] & (trace_format.AHEAD | trace_format.META) == trace_format.AHEAD
+    if settings.block > 512:
+        parts = np.maximum.reduceat(accesses["bytes"] % settings.block, load.begins) > 0
+        found |= np.repeat(parts, load.lengths)
+    return found | ~load.reads if mode == "writearound" else found
+
+
+def _of_sequential_tasks(load: Load, cutoff: int) -> t.Any:
+    """Requests of tasks whose streams are long on average: at the end of each, an eighth of the difference is added (add_sequential).
+
+    Of a sample only those requests are known that are in it, so that a stream counts with the last of them.
+    """
+    requests = load.accesses[load.begins]
+    slow = np.zeros(len(requests), dtype=bool)
+    for process in np.unique(requests["process"][requests["stream"].astype(np.int64) * 512 >= cutoff]):
+        own = np.flatnonzero(requests["process"] == process)
+        length, mean = 0, 0
+        for position, stream, before in zip(own.tolist(), requests["stream"][own].tolist(), [0, *requests["stream"][own[:-1]].tolist()], strict=True):
+            if stream <= before:
+                mean, length = (mean * 7 + length) // 8, 0
+            length = max(length, stream * 512)
+            slow[position] = mean >= cutoff
+    return np.repeat(slow, load.lengths)
+
+
+class _Bcache:
+    def __init__(self, load: Load, size: int, mode: str, settings: BcacheSettings) -> None:
+        self._load, self._settings, self._back = load, settings, mode == "writeback"
+        self._passed = bypassed(load, mode, settings)
+        usable = scaled(load, size * (1 - settings.reserved))
+        self._room = max(min(settings.bucket // load.block, usable // _LEAST_BUCKETS), 1)
+        self._buckets = self._free = max(usable // self._room, 1)
+        self._where = [0] * load.distinct
+        self._is_dirty = bytearray(load.distinct)
+        # Of each bucket ever filled, the first of which stands for none: whether it is valid, when it was last used, its live and dirty blocks, those that
+        # were live when garbage was last collected, whether it had dirty ones, and the room that is left.
+        self._valid, self._used, self._live, self._dirty, self._counted, self._marked, self._left = [False], [0], [0], [0], [0], [False], [0]
+        self._current: list[int] = []
+        self._open: dict[int, int] = {}
+        self._in_use = self._since = self._dirty_blocks = self._written_back = self._inserted = 0
+        self._queue: list[int] = []
+        self._sum = self._before = 0.0
+
+    def run(self) -> Outcome:
+        load, back = self._load, self._back
+        sync = (load.accesses["flags"] & (trace_format.SYNC | trace_format.FUA | trace_format.META) != 0).tolist()
+        cached = np.where(self._passed, 0, load.accesses["bytes"].astype(np.int64)).cumsum()
+        ticks = (cached // max(self._buckets * self._room * load.block / _STEPS, 1)).astype(np.int64).tolist()
+        columns = (load.block_list, load.read_list, self._passed.tolist(), sync, load.accesses["process"].tolist(), load.byte_list, ticks)
+        served = bytearray(len(ticks))
+        position, around = -1, 0
+        where, valid, used, live, is_dirty = self._where, self._valid, self._used, self._live, self._is_dirty
+        for begin, end, now in chunks(load, self._settings.writeback_seconds):
+            self._control(now)
+            for block, read, passed, forced, process, size, tick in zip(*(column[begin:end] for column in columns), strict=True):
+                position += 1
+                bucket = where[block]
+                held = valid[bucket]
+                if read:
+                    if held:
+                        used[bucket] = tick
+                        served[position] = 1
+                    elif not passed:
+                        self._insert(block, process, tick, dirty=False)
+                    continue
+                if held:
+                    # The new data are written to another place, or to the origin.
+                    live[bucket] -= 1
+                    where[block] = 0
+                    if is_dirty[block]:
+                        self._clean(block, bucket)
+                if not passed:
+                    dirty = back and self._may_be_dirty(forced=forced)
+                    placed = self._insert(block, process, tick, dirty=dirty)
+                    served[position] = (dirty and placed) or (held and not back)
+                    if dirty and placed:
+                        continue
+                around += size
+        origin = around + (self._written_back + self._dirty_blocks) * load.block
+        written = load.accesses["bytes"][~load.reads].sum(dtype=np.int64)
+        return Outcome(np.frombuffer(served, dtype=np.uint8), float(self._inserted * load.block), float(min(origin, written)))
+
+    def _may_be_dirty(self, *, forced: bool) -> bool:
+        """Whether a write is acknowledged before it is on the origin (should_writeback)."""
+        percent = 100 * self._in_use / self._buckets
+        return percent <= self._settings.cutoff[0] or (forced and percent <= self._settings.cutoff[1])
+
+    def _insert(self, block: int, process: int, tick: int, *, dirty: bool) -> bool:
+        """Append a block to the open bucket of the task, if there is room (bch_alloc_sectors, pick_data_bucket)."""
+        if self._since * _COLLECT > self._buckets * self._room:
+            self._collect()
+        if 100 * self._in_use > self._settings.cutoff[2] * self._buckets:
+            return False
+        bucket = self._open.pop(process, 0)
+        if not bucket and len(self._open) >= max(min(_OPEN, self._buckets // _OPEN_PART), 1):
+            bucket = self._open.pop(next(iter(self._open)))
+        if not self._left[bucket]:
+            self._used[bucket] = tick
+            bucket = self._allocate(tick)
+            if not bucket:
+                return False
+        self._open[process] = bucket
+        self._left[bucket] -= 1
+        self._live[bucket] += 1
+        self._where[block] = bucket
+        self._inserted += 1
+        self._since += 1
+        if dirty:
+            self._is_dirty[block] = 1
+            self._dirty[bucket] += 1
+            self._marked[bucket] = True
+            self._dirty_blocks += 1
+        return True
+
+    def _allocate(self, tick: int) -> int:
+        if not self._free and not self._reclaim(tick):
+            self._collect()
+            if not self._reclaim(tick):
+                return 0
+        self._free -= 1
+        self._in_use += 1
+        for column, value in ((self._valid, True), (self._used, tick), (self._live, 0), (self._dirty, 0), (self._counted, self._room), (self._marked, False)):
+            column.append(value)
+        self._left.append(self._room)
+        self._current.append(len(self._left) - 1)
+        return self._current[-1]
+
+    def _collect(self) -> None:
+        """Count what is live and dirty (bch_btree_gc_finish); empty buckets are free."""
+        self._since = self._in_use = 0
+        for bucket in self._current:
+            self._counted[bucket] = self._live[bucket] + self._left[bucket]
+            self._marked[bucket] = self._dirty[bucket] > 0
+            self._in_use += self._marked[bucket]
+
+    def _reclaim(self, tick: int) -> bool:
+        """Free the clean buckets of the least priority times live blocks (invalidate_buckets_lru)."""
+        busy = set(self._open.values())
+        candidates = [bucket for bucket in self._current if not self._marked[bucket] and bucket not in busy]
+        if not candidates:
+            return False
+        priority = np.maximum(_INITIAL - tick + np.array([self._used[bucket] for bucket in self._current]), 0)
+        span = _INITIAL - priority.min()
+        priority = _INITIAL - np.minimum(tick - np.array([self._used[bucket] for bucket in candidates]), _INITIAL)
+        weight = (priority - _INITIAL + span + span // _OLDEST) * np.array([self._counted[bucket] for bucket in candidates])
+        freed = [candidates[at] for at in np.argsort(weight, kind="stable")[: max(self._buckets // _FREED, 1)].tolist()]
+        for bucket in freed:
+            self._valid[bucket] = False
+        self._current = [bucket for bucket in self._current if self._valid[bucket]]
+        self._free += len(freed)
+        return True
+
+    def _control(self, now: float) -> None:
+        """Write back in the order of addresses, as fast as the part that is dirty is above its target (__update_writeback_rate, refill_dirty)."""
+        seconds, self._before = now - self._before, now
+        error = self._dirty_blocks - self._buckets * self._room * self._settings.writeback_percent / 100
+        if error > 0 or self._sum > 0:
+            self._sum = max(self._sum + error * seconds, 0)
+        rate = max(error / _PROPORTIONAL, self._of_fragments()) + self._sum / _INTEGRAL
+        for _block in range(round(rate * seconds)):
+            if not self._dirty_blocks:
+                return
+            block = self._next_dirty()
+            self._clean(block, self._where[block])
+            self._written_back += 1
+
+    def _of_fragments(self) -> float:
+        """Blocks per second, so that buckets with few dirty blocks become free."""
+        percent = 100 * self._in_use / self._buckets
+        low, term = next((one for one in _FRAGMENTED if percent > one[0]), (0, 0))
+        buckets = sum(self._dirty[bucket] > 0 for bucket in self._current) if term else 0
+        if not buckets or buckets * self._room <= 3 * self._dirty_blocks:
+            return 0.0
+        return self._dirty_blocks / buckets * term * (percent - low) * self._load.rate
+
+    def _next_dirty(self) -> int:
+        while True:
+            if not self._queue:
+                self._queue = np.flatnonzero(np.frombuffer(self._is_dirty, dtype=np.uint8))[::-1].tolist()
+            block = self._queue.pop()
+            if self._is_dirty[block]:
+                return block
+
+    def _clean(self, block: int, bucket: int) -> None:
+        self._is_dirty[block] = 0
+        self._dirty[bucket] -= 1
+        self._dirty_blocks -= 1
+
+
+def simulate(load: Load, size: int, mode: str, settings: BcacheSettings) -> Outcome:
+    """Blocks are appended to buckets, which are freed whole."""
+    return _Bcache(load, size, mode, settings).run()

@@ -103,21 +103,20 @@ class _Hotspots:
         self._free = entries
         self._levels = [-1] * distinct
         self._queue = _Queue(self._levels, top)
-        self._used_in = [-1] * distinct
         self._least = least
-        self._period, self._jump, self._hits, self._misses = 0, 1, 0, 0
+        self._jump, self._hits, self._misses = 1, 0, 0
         self.promoted_from = _HIT_LEVEL
 
     def missed(self, entry: int) -> int:
-        """Note a miss, and return the level."""
+        """Note a miss, and return the level. It goes up with each: a bio that is completed ends the time in which it does so once (smq_tick)."""
+        self._assess()
         level = self._levels[entry]
         if level >= 0:
             if level >= _HIT_LEVEL:
                 self._hits += 1
             else:
                 self._misses += 1
-            self._queue.used(entry, 0 if self._used_in[entry] == self._period else self._jump)
-            self._used_in[entry] = self._period
+            self._queue.used(entry, self._jump)
             return self._levels[entry]
         self._misses += 1
         level = 0
@@ -127,19 +126,24 @@ class _Hotspots:
             oldest = t.cast("int", self._queue.oldest())
             level = self._levels[oldest]
             self._queue.remove(oldest)
-            self._levels[oldest] = self._used_in[oldest] = -1
+            self._levels[oldest] = -1
         self._queue.push(entry, level)
         return level
 
-    def end_period(self) -> None:
+    def _assess(self) -> int:
         """Promote eagerly if the queue knows what is hot, else only from its upper levels (update_promote_levels, stats_assess)."""
-        self._period += 1
         accesses = self._hits + self._misses
-        if accesses < self._least:
-            return
         hits = self._hits / accesses if accesses else 0
         known = 0 if hits < 1 / 16 else 1 if hits < 1 / 8 else 2
-        self.promoted_from = (_HIT_LEVEL, _LEVELS // 2, 0)[known]
+        if accesses >= self._least:
+            self.promoted_from = (_HIT_LEVEL, _LEVELS // 2, 0)[known]
+        return known
+
+    def end_period(self) -> None:
+        """Levels are filled anew once a second (end_hotspot_period)."""
+        known = self._assess()
+        if self._hits + self._misses < self._least:
+            return
         self._jump = (4, 2, 1)[known]
         self._queue.spread()
         self._hits = self._misses = 0

@@ -30,25 +30,34 @@ KINDS = {
 MIB = 1 << 20
 
 
-def counted(lines: list[str]) -> dict[str, tuple[float, str]]:
-    """Share of hits by type, and of what: reads or all."""
-    found: dict[str, tuple[float, str]] = {}
+def numbers(lines: list[str]) -> dict[str, tuple[int, int]]:
+    """Hits and all requests or blocks, by type."""
+    found: dict[str, tuple[int, int]] = {}
     bcache: dict[str, int] = {}
     for line in lines:
         words = line.replace(":", " ").split()
         if words[0] == "hot":
             # Source: admin-guide/device-mapper/cache.rst, Status.
-            place = words.index("cache") + 4
-            hits, misses = (int(words[place]) + int(words[place + 2]), int(words[place + 1]) + int(words[place + 3]))
-            found["dm_cache"] = (hits / (hits + misses), "hits")
+            read_hits, read_misses, write_hits, write_misses = map(int, words[words.index("cache") + 5 :][:4])
+            found["dm_cache"] = read_hits + write_hits, read_hits + read_misses + write_hits + write_misses
         elif words[0] == "writes":
             # Source: admin-guide/device-mapper/writecache.rst, Status.
             _errors, _total, _free, _back, reads, read_hits, writes, _hits, _committed, around = map(int, words[4:14])
-            found["writecache"] = ((read_hits + writes - around) / (reads + writes), "hits")
+            found["writecache"] = read_hits + writes - around, reads + writes
         elif words[0].startswith("cache_"):
             bcache[words[0]] = int(words[1])
-    found["bcache"] = (bcache["cache_hits"] / max(sum(bcache.values()), 1), "read_hits")
+    found["bcache"] = bcache["cache_hits"], sum(bcache.values())
     return found
+
+
+def counted(before: list[str], lines: list[str]) -> dict[str, float]:
+    """Share of hits by type, of what was recorded: the counters began when the cache was attached."""
+    first, last = numbers(before) if before else {}, numbers(lines)
+    shares = {}
+    for name, (hits, every) in last.items():
+        old_hits, old = first.get(name, (0, 0))
+        shares[name] = (hits - old_hits) / max(every - old, 1)
+    return shares
 
 
 def main() -> int:
@@ -58,7 +67,8 @@ def main() -> int:
         here = json.loads(path.read_text())
         trace = read_trace(next(one for one in path.parent.iterdir() if one.is_dir()))
         size = here["mebibytes"] * MIB
-        for index, (name, (share, what)) in enumerate(sorted(counted(here["lines"]).items())):
+        for index, (name, share) in enumerate(sorted(counted(here.get("before", []), here["lines"]).items())):
+            what = "read_hits" if name == "bcache" else "hits"
             point, plain = curves(trace, [size], [KINDS[name], Kind("lru", KINDS[name].mode)], [index])
             predicted, lru = getattr(point, what), getattr(plain, what)
             low, high = predicted - (point.hits - point.low), predicted + (point.high - point.hits)

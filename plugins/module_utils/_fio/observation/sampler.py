@@ -202,9 +202,12 @@ class Sampler:
         while not self._over.wait(max(0.0, following - time.monotonic())):
             self._sample()
             following = max(following + self.interval, time.monotonic())
+        self._caches_at = 0.0
         if time.monotonic() - self._at >= _LEAST:
-            self._caches_at = 0.0
             self._sample()
+        else:
+            # Devices were read just now; caches perhaps not for seconds.
+            self._sample_caches(self._at, self.clock())
 
     def _read(self) -> dict[str, Counters]:
         try:

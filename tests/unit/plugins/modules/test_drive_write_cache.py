@@ -11,7 +11,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import typing as t
 
 import pytest
 import yaml
@@ -23,7 +22,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
 ROLE = REPOSITORY / "roles/drive_write_cache"
 
 
-def run_module(check_mode: bool = False, **params: t.Any) -> dict[str, t.Any]:
+def run_module(check_mode=False, **params):
     """The module as Ansible starts it, in a process of its own."""
     arguments = {"ANSIBLE_MODULE_ARGS": {**params, "_ansible_check_mode": check_mode, "_ansible_remote_tmp": "/tmp", "_ansible_keep_remote_files": False}}
     code = (
@@ -46,12 +45,12 @@ def run_module(check_mode: bool = False, **params: t.Any) -> dict[str, t.Any]:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def test_empty_list_is_a_no_op() -> None:
+def test_empty_list_is_a_no_op():
     result = run_module(drives=[])
     assert (result["changed"], result["actions"], result["drives"]) == (False, [], [])
 
 
-def test_missing_device_fails_with_one_sentence_without_change() -> None:
+def test_missing_device_fails_with_one_sentence_without_change():
     result = run_module(drives=[{"device": "/dev/disk/by-id/ata-GONE", "write_cache": "disabled"}])
     assert result["failed"] is True
     assert result["error"] == "device_missing"
@@ -68,21 +67,21 @@ def test_missing_device_fails_with_one_sentence_without_change() -> None:
         ({"device": "/dev/sda", "write_cache": "disabled", "unknown": 1}, "Unsupported parameters"),
     ],
 )
-def test_invalid_list_entry_is_rejected_by_its_specification(drive: dict[str, t.Any], words: str) -> None:
+def test_invalid_list_entry_is_rejected_by_its_specification(drive, words):
     result = run_module(drives=[drive])
     assert result["failed"] is True
     assert words in result["msg"]
 
 
-def test_specification_has_every_option() -> None:
+def test_specification_has_every_option():
     assert {*DRIVE_OPTIONS, "number"} == {field.name for field in dataclasses.fields(DriveSpec)}
 
 
-def test_every_provider_is_a_choice() -> None:
+def test_every_provider_is_a_choice():
     assert set(DRIVE_OPTIONS["provider"]["choices"]) == {"auto", *PROVIDERS}
 
 
-def test_role_is_one_module_call() -> None:
+def test_role_is_one_module_call():
     tasks = yaml.safe_load((ROLE / "tasks/configure.yml").read_text())
     assert [task for task in tasks if "loop" in task] == []
     assert [list(task)[1] for task in tasks] == ["cachefleet.storage.drive_write_cache"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-import typing as t
 
 import pytest
 
@@ -53,7 +52,7 @@ class LvmHost:
     kind, name, origin = "lvm_cache", "images", "vg/data"
     names: tuple[str, ...] = ("vg/data", "/dev/vg/data", "/dev/mapper/vg-data")
 
-    def __init__(self, root, monkeypatch, lvm: FakeLvm | None = None, devices: t.Sequence[BlockDevice] = ()):
+    def __init__(self, root, monkeypatch, lvm=None, devices=()):
         make_dev(root)
         self.root = root
         self.lvm = lvm or FakeLvm(fast="cachepool", mode="writeback", dirty=839)

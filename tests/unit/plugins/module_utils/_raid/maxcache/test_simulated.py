@@ -36,7 +36,7 @@ CHANGING = ("SETMAXCACHE", "CREATE", "DELETE", "SETCACHE")
 class Rig:
     """A simulated controller, and runs of the layer against it in a time of its own."""
 
-    def __init__(self, model: str, **options: t.Any) -> None:
+    def __init__(self, model, **options):
         self.runner = SimulatedRunner(Arcconf)
         self.controller = self.runner.add(Arcconf, model, **{"volumes": 2, **options})
         self.now = 0.0
@@ -44,23 +44,23 @@ class Rig:
         self.on_sleep: t.Callable[[], None] | None = None
         self.read: t.Callable[[ArcConf], t.Any] = ArcConf.read
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds):
         self.slept.append(seconds)
         self.now += seconds
         assert self.now < 86400, "it waits for ever"
         if self.on_sleep is not None:
             self.on_sleep()
 
-    def layer(self, *entries: t.Any) -> RaidMaxCacheLayer:
+    def layer(self, *entries):
         runner = t.cast("t.Any", self.runner)
         provider = ArcConf(runner, Arcconf.paths[0])
         return RaidMaxCacheLayer(runner, parse_controllers(list(entries)), [provider], clock=lambda: self.now, sleep=self.sleep)
 
-    def run(self, check_mode: bool = False, **entry: t.Any):
+    def run(self, check_mode=False, **entry):
         self.last = self.layer(entry)
         return converge(self.last, check_mode=check_mode)
 
-    def settle(self, **entry: t.Any):
+    def settle(self, **entry):
         """As check mode predicts, then for real, then once more without a change."""
         before = copy.deepcopy(self.runner.states)
         predicted = self.run(check_mode=True, **entry)
@@ -75,7 +75,7 @@ class Rig:
         assert self.changes == changes
         return done
 
-    def refuses(self, kind: type[StorageError] = BadInput, **entry: t.Any) -> str:
+    def refuses(self, kind=BadInput, **entry):
         """The sentence; nothing may have been sent."""
         sent = list(self.changes)
         with pytest.raises(kind) as raised:
@@ -85,26 +85,26 @@ class Rig:
         return raised.value.message
 
     @property
-    def changes(self) -> list[tuple[str, ...]]:
+    def changes(self):
         return [call[1:] for call in self.runner.calls if call[1] in CHANGING]
 
     @property
-    def readings(self) -> int:
+    def readings(self):
         return sum(call[1] == "GETCONFIG" for call in self.runner.calls)
 
     @property
-    def ssds(self) -> list[str]:
+    def ssds(self):
         return [f"{drive['channel']},{drive['device']}" for drive in self.controller["drives"] if drive["ssd"]]
 
     @property
-    def containers(self) -> list[dict[str, t.Any]]:
+    def containers(self):
         return self.controller["maxcache"]["containers"]
 
-    def settings(self, number: int = 0) -> dict[str, t.Any]:
+    def settings(self, number=0):
         return {name: self.controller["volumes"][number]["maxcache"][name] for name in ("read", "write", "policy")}
 
 
-def without_time(states: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def without_time(states):
     """A reading lets a flush go on, and nothing else."""
     copied = copy.deepcopy(dict(states))
     for controller in copied["arcconf"]["controllers"]:
@@ -113,7 +113,7 @@ def without_time(states: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return copied
 
 
-def writing(model: str, **options: t.Any) -> Rig:
+def writing(model, **options):
     """A controller whose first volume caches writes."""
     rig = Rig(model, **options)
     rig.run(volumes=[{"id": "0", "read": True, "write": "writeback"}])
@@ -260,12 +260,12 @@ def test_damaged_reading_is_repeated_and_permanent_damage_ends_the_wait(fault):
     assert len(rig.containers) == 1
 
 
-def lose_after(rig: Rig, number: int) -> None:
+def lose_after(rig, number):
     """From some reading on, a part of what is there is lost."""
     real = ArcConf.read
     readings = 0
 
-    def read(provider: ArcConf) -> t.Any:
+    def read(provider):
         nonlocal readings
         readings += 1
         reading = real(provider)
@@ -494,14 +494,14 @@ def test_pool_has_no_cache_volumes_and_is_limited():
 # -- maxCache 4: one cache volume per volume
 
 
-def smart(**options: t.Any) -> Rig:
+def smart(**options):
     """Controller caching is off for the second volume."""
     rig = Rig(SMART, **{"ssds": 4, **options})
     rig.controller["volumes"][1]["caching"] = False
     return rig
 
 
-def smart_spec(rig: Rig, **changes: t.Any) -> dict[str, t.Any]:
+def smart_spec(rig, **changes):
     return {"data_volume": "volume1", "drives": rig.ssds[:2], "raid_level": "1", "size": "64G", **changes}
 
 

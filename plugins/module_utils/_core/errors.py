@@ -72,6 +72,20 @@ class Completed:
         """The first line that reports a full or read-only file system; empty if there is none."""
         return found.group().strip() if (found := _UNWRITTEN.search(f"{self.stderr}\n{self.stdout}")) else ""
 
+    def failure(self, item: str | None = None, begin: str = "") -> CommandFailed:
+        """The error that it is if it failed; ``begin`` is what its sentence begins with."""
+        return CommandFailed(f"{begin}{self.command_line} failed with exit status {self.rc}: {self.last_words}", item=item, completed=self)
+
+    def require(self, ok: t.Container[int] | None, item: str | None = None) -> Completed:
+        """The same command.
+
+        :param ok: exit statuses that are no failure; ``None`` accepts every one.
+        :raises CommandFailed: if its own is not among them.
+        """
+        if ok is not None and self.rc not in ok:
+            raise self.failure(item)
+        return self
+
 
 class StorageError(Exception):
     """Anything this collection can explain.

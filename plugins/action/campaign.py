@@ -31,8 +31,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.campaign``."""
-
     _requires_connection = False
 
     argument_spec = staticmethod(argument_spec)

@@ -34,8 +34,6 @@ _NAMED = 3
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.collect``."""
-
     argument_spec = staticmethod(argument_spec)
 
     def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:

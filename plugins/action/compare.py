@@ -23,8 +23,6 @@ FILES = {"markdown": "comparison.md", "json": "comparison.json", "junit": "compa
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.compare``."""
-
     _requires_connection = False
 
     argument_spec = staticmethod(argument_spec)

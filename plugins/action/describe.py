@@ -22,8 +22,6 @@ Results = t.Dict[str, t.Any]
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.describe``."""
-
     argument_spec = staticmethod(argument_spec)
 
     def answer(self, options: Results) -> Results:

@@ -17,8 +17,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.te
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.describe_groups``."""
-
     _requires_connection = False
 
     argument_spec = staticmethod(argument_spec)

@@ -24,8 +24,6 @@ _WIDTH = 150
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.plan``."""
-
     _requires_connection = False
 
     argument_spec = staticmethod(argument_spec)

@@ -29,8 +29,6 @@ _BMCS = ("ipmi", "redfish")
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.power_loss``."""
-
     _requires_connection = False
 
     argument_spec = staticmethod(argument_spec)

@@ -39,8 +39,6 @@ class NotReleased(StorageError):
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.release_runner``."""
-
     argument_spec = staticmethod(argument_spec)
 
     def answer(self, options: Results) -> Results:

@@ -30,8 +30,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal impor
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.report``."""
-
     _requires_connection = False
 
     argument_spec = staticmethod(argument_spec)

@@ -25,8 +25,6 @@ _NAMED = 5
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.results``."""
-
     _requires_connection = False
 
     argument_spec = staticmethod(argument_spec)

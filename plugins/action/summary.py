@@ -19,8 +19,6 @@ _WIDTH = 150
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.summary``."""
-
     # One task for all hosts, in the context of one of them: it only reads and prints.
     _refuses_injected_variables = False
     _requires_connection = False

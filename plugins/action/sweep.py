@@ -106,8 +106,6 @@ class _HostFailed(Exception):
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.sweep``."""
-
     argument_spec = staticmethod(argument_spec)
 
     def answer(self, options: Results) -> Results:

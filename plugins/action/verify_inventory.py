@@ -29,8 +29,6 @@ _ALIKE = 0.7
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.verify_inventory``."""
-
     # One task for all hosts, in the context of one of them: it only reads and prints.
     _refuses_injected_variables = False
     _requires_connection = False

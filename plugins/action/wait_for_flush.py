@@ -26,8 +26,6 @@ _RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again,
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.wait_for_flush``."""
-
     argument_spec = staticmethod(argument_spec)
 
     def answer(self, options: Results) -> Results:

@@ -42,8 +42,6 @@ _LEAST = 30.0
 
 
 class ActionModule(Verb):
-    """See the documentation of ``cachefleet.storage.wait_for_runner``."""
-
     argument_spec = staticmethod(argument_spec)
 
     def answer(self, options: Results) -> Results:

@@ -61,7 +61,6 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
 
 
 def describe(state: LvmState, cached: LogicalVolume) -> CacheState:
-    """One cached volume."""
     pool = state.pool_of(cached)
     kernel = state.kernel.get(cached.full_name)
     condition, reason = lvm_health.diagnose(state, cached)

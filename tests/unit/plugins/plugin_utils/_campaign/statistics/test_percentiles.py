@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram as bins_of_fio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import percentiles as table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import percentiles as ps
+from ansible_collections.cachefleet.storage.tests.unit.support.fio_samples import latencies
 
 BINS = st.dictionaries(st.integers(0, 10**10), st.integers(0, 10**6), max_size=40)
 PERCENTS = [0.0, 1.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.9999, 100.0]
@@ -44,7 +42,7 @@ def test_merge_is_independent_of_order(parts):
 def test_sample_percentiles_are_reproduced_from_bins(shared_samples):
     compared = 0
     for path in sorted((shared_samples / "fio").glob("v*/*.json")):
-        for values in _latencies(path.read_text(errors="replace")):
+        for values in latencies(path.read_text(errors="replace")):
             ranks = {float(key): value for key, value in values["percentile"].items() if float(key) > 0}
             of = ps.histogram({int(duration): count for duration, count in values["bins"].items()})
             assert ps.percentile_values(of, list(ranks)) == tuple(ranks.values()), path.name
@@ -99,20 +97,3 @@ def test_moments_are_pooled_exactly(parts):
     assert found.mean == pytest.approx(whole.mean, rel=1e-9)
     assert found.deviation == pytest.approx(whole.deviation, rel=1e-6, abs=1e-4)
     assert ps.pooled([]) is None
-
-
-def _latencies(text):
-    decoder = json.JSONDecoder()
-    for match in re.finditer(r"^\{", text, re.MULTILINE):
-        try:
-            found, _end = decoder.raw_decode(text, match.start())
-        except ValueError:
-            continue
-        yield from _with_bins(found)
-
-
-def _with_bins(value):
-    if isinstance(value, dict) and value.get("bins") and "percentile" in value:
-        yield value
-    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _with_bins(child)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -188,6 +189,15 @@ class NotEffective(StorageError):
     """Every step was carried out and yet the state read back is not the wanted one."""
 
     kind = "not_effective"
+
+
+@contextlib.contextmanager
+def failing(module: t.Any) -> t.Iterator[None]:
+    """What this collection can explain fails a module with its sentence and its evidence."""
+    try:
+        yield
+    except StorageError as error:
+        module.fail_json(**error.to_dict())
 
 
 def way_to_see() -> str:

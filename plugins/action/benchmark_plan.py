@@ -28,10 +28,6 @@ _SUITES = Path(__file__).resolve().parent.parent.parent / "roles/fio_benchmark/f
 
 
 class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.benchmark_plan``."""
-
-    TRANSFERS_FILES = False
-
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         host = str((task_vars or {}).get("inventory_hostname", ""))

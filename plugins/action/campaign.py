@@ -10,12 +10,12 @@ import os
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import (
     ExpectedMeasurement,
@@ -30,22 +30,13 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import jobs_of, mark_done
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.campaign``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        host = str((task_vars or {}).get("inventory_hostname", ""))
-        try:
-            return self._open(options, host)
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+    argument_spec = staticmethod(argument_spec)
 
-    def _open(self, options: dict[str, t.Any], host: str) -> dict[str, t.Any]:
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
+        host = self._host
         now = datetime.datetime.now(datetime.timezone.utc)
         dry_run = bool(self._task.check_mode)
         variant = options["variant"]

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.collect import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import LARGEST_ARCHIVE, Received, receive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, DamagedArchive, ResultsError
@@ -34,20 +33,11 @@ _HOST_PATH = re.compile(r"/[A-Za-z0-9._/-]+\Z")
 _NAMED = 3
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.collect``."""
+class ActionModule(Verb):
+    argument_spec = staticmethod(argument_spec)
 
-    TRANSFERS_FILES = False
-
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        try:
-            return self._collect(options, component(str((task_vars or {}).get("inventory_hostname", "")), "host"))
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
-
-    def _collect(self, options: dict[str, t.Any], host: str) -> dict[str, t.Any]:
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
+        host = component(self._host, "host")
         campaign = Path(options["path"]).absolute()
         result: dict[str, t.Any] = {"changed": False, "path": str(campaign / host), "stored": [], "replaced": [], "unchanged": [], "states": {}}
         nothing = not any(options["archive"].values())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.compare import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import write_files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import regression
@@ -22,15 +22,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 FILES = {"markdown": "comparison.md", "json": "comparison.json", "junit": "comparison.junit.xml"}
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.compare``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+    argument_spec = staticmethod(argument_spec)
+
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
         try:
             return self._compare(options)
         except StorageError as error:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.modules.describe import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift, files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, read_description, tool_paths_in
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import render
@@ -21,26 +21,16 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.va
 Results = t.Dict[str, t.Any]
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.describe``."""
+class ActionModule(Verb):
+    argument_spec = staticmethod(argument_spec)
 
-    TRANSFERS_FILES = False
-
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        variables = task_vars or {}
-        host = str(variables.get("inventory_hostname", ""))
-        try:
-            path = files.file_of(Path(options["path"]).absolute(), "host_vars", host)
-            inventory = self._inventory(variables)
-            returned = self._read(options, variables, inventory)
-            if returned.get("failed") or returned.get("unreachable"):
-                return returned
-            description = read_description(host, returned)
-            return self._write(path, description, inventory, options["force"])
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+    def answer(self, options: Results) -> Results:
+        path = files.file_of(Path(options["path"]).absolute(), "host_vars", self._host)
+        inventory = self._inventory(self._variables)
+        returned = self._read(options, self._variables, inventory)
+        if returned.get("failed") or returned.get("unreachable"):
+            return returned
+        return self._write(path, read_description(self._host, returned), inventory, options["force"])
 
     def _read(self, options: t.Mapping[str, t.Any], variables: dict[str, t.Any], inventory: t.Mapping[str, t.Any]) -> Results:
         arguments = {"layers": options["layers"], "all_settings": options["all_settings"], "by_match": True}

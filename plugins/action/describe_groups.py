@@ -8,30 +8,23 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.describe_groups import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.groups import Group, find_groups
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import read_description
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import render_group
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.describe_groups``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+    argument_spec = staticmethod(argument_spec)
+
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
         folder = Path(options["path"]).absolute()
-        try:
-            groups = find_groups(read_description(str(host), found) for host, found in options["descriptions"].items())
-            written = [self._write(folder, group, options["force"]) for group in groups]
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+        groups = find_groups(read_description(str(host), found) for host, found in options["descriptions"].items())
+        written = [self._write(folder, group, options["force"]) for group in groups]
         return {"changed": any(changed for changed, _group in written), "groups": [group for _changed, group in written]}
 
     def _write(self, folder: Path, group: Group, force: bool) -> tuple[bool, dict[str, t.Any]]:

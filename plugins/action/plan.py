@@ -12,7 +12,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS
 from ansible_collections.cachefleet.storage.plugins.modules.plan import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import HostPlan, groups_of, read_plans
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import as_markdown, as_text, summary
@@ -23,19 +23,16 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names
 _WIDTH = 150
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.plan``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+    argument_spec = staticmethod(argument_spec)
+
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
         plans = read_plans(options["results"])
         groups = groups_of(plans)
         width = width_of(self._display, _WIDTH)
-        layers = limiting_tags(GROUPS, task_vars or {})
+        layers = limiting_tags(GROUPS, self._variables)
         text = as_text(plans, groups, width, layers)
         self._display.display(f"\n{text}\n")
         hosts = [one.to_dict() for one in plans]

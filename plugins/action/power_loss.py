@@ -13,12 +13,12 @@ import socket
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.power_loss import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import default_campaign_name, results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss import journal, result
 
@@ -28,28 +28,21 @@ Results = t.Dict[str, t.Any]
 _BMCS = ("ipmi", "redfish")
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.power_loss``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+    argument_spec = staticmethod(argument_spec)
+
+    def answer(self, options: Results) -> Results:
         # Texts of Ansible know their origin; plain ones can be compared and written.
         options = json.loads(json.dumps(options, default=str))
-        host = str((task_vars or {}).get("inventory_hostname", ""))
-        try:
-            if options["operation"] == "validate":
-                _require_usable(options, (task_vars or {}).get("ansible_play_hosts_all") or ())
-                return {"changed": False}
-            if self._task.check_mode:
-                return {"changed": False, "skipped": True, "msg": "A power-loss test has no check mode: nothing was done."}
-            done: Results = getattr(self, f"_{options['operation']}")(options, host)
-            return {"changed": False, **done}
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+        if options["operation"] == "validate":
+            _require_usable(options, self._variables.get("ansible_play_hosts_all") or ())
+            return {"changed": False}
+        if self._task.check_mode:
+            return {"changed": False, "skipped": True, "msg": "A power-loss test has no check mode: nothing was done."}
+        done: Results = getattr(self, f"_{options['operation']}")(options, self._host)
+        return {"changed": False, **done}
 
     @staticmethod
     def _create(options: Results, _host: str) -> Results:

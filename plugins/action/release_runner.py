@@ -15,7 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.release_runner import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.clocks import Bounds, Clock, decide, question, read_answer, together
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import in_seconds
@@ -38,26 +38,19 @@ class NotReleased(StorageError):
     kind = "not_released"
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.release_runner``."""
+class ActionModule(Verb):
+    argument_spec = staticmethod(argument_spec)
 
-    TRANSFERS_FILES = False
-
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        host = plain(str((task_vars or {}).get("inventory_hostname", "")))
-        try:
-            component(options["campaign"], "campaign")
-            if options["segment"] < 0 or not math.isfinite(options["start"]) or not 1e9 < options["start"] < 1e11:
-                raise BadInput("'segment' is a number from 0 on, and 'start' a time in seconds since 1970 by the clock of the controller.")
-            if options["exchanges"] < 1:
-                raise BadInput("'exchanges' is a number from 1 on.")
-            if self._task.check_mode:
-                return {"changed": True, "segment": options["segment"], "start": None, "clock": None, "late": None}
-            return self._release(options, RawShell(self, host), host)
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+    def answer(self, options: Results) -> Results:
+        host = plain(self._host)
+        component(options["campaign"], "campaign")
+        if options["segment"] < 0 or not math.isfinite(options["start"]) or not 1e9 < options["start"] < 1e11:
+            raise BadInput("'segment' is a number from 0 on, and 'start' a time in seconds since 1970 by the clock of the controller.")
+        if options["exchanges"] < 1:
+            raise BadInput("'exchanges' is a number from 1 on.")
+        if self._task.check_mode:
+            return {"changed": True, "segment": options["segment"], "start": None, "clock": None, "late": None}
+        return self._release(options, RawShell(self, host), host)
 
     def _release(self, options: t.Mapping[str, t.Any], shell: RawShell, host: str) -> Results:
         clock = self._clock(options, shell, host)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
@@ -29,20 +29,14 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evi
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.report``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     _requires_connection = False
 
+    argument_spec = staticmethod(argument_spec)
+
     @rare_garbage_collection()
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        try:
-            path = find_campaign(options["path"], "report_campaign", options["results"])
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
+        path = find_campaign(options["path"], "report_campaign", options["results"])
         if self._task.check_mode and not path.exists():
             self._display.display("Nothing is measured in check mode, so there is nothing to report.")
             return {

@@ -8,9 +8,8 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.results import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.merge import merge
@@ -25,24 +24,18 @@ _SUFFIXES = {"ndjson": "ndjson", "openmetrics": "prom", "influx": "lp"}
 _NAMED = 5
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.results``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+    argument_spec = staticmethod(argument_spec)
+
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
         verbs = {"rebuild": self._rebuild, "check": self._check, "merge": self._merge, "export": self._export}
         tables = Path(options["tables"]).absolute() if options["tables"] else None
-        try:
-            # What is merged may be new.
-            merged = options["operation"] == "merge" and options["path"]
-            path = Path(options["path"]).expanduser().absolute() if merged else find_campaign(options["path"], "results_campaign", options["results"])
-            result = {"path": str(path), **verbs[options["operation"]](path, tables, options)}
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+        # What is merged may be new.
+        merged = options["operation"] == "merge" and options["path"]
+        path = Path(options["path"]).expanduser().absolute() if merged else find_campaign(options["path"], "results_campaign", options["results"])
+        result = {"path": str(path), **verbs[options["operation"]](path, tables, options)}
         if not result.get("failed"):
             self._display.display(_summary(options["operation"], result))
         return result

@@ -31,9 +31,6 @@ _LOCAL = ("local", "ansible.builtin.local")
 
 
 class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.storage_network``."""
-
-    TRANSFERS_FILES = False
     _supports_check_mode = True
     _supports_async = False
     _for_action = frozenset({"pending", "padding"})

@@ -9,7 +9,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS
 from ansible_collections.cachefleet.storage.plugins.modules.summary import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.runs import as_text, failures_of, read_runs, summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import limiting_tags
@@ -18,21 +18,18 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names
 _WIDTH = 150
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.summary``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     # One task for all hosts, in the context of one of them: it only reads and prints.
     _refuses_injected_variables = False
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        results = _registered(options["variable"], task_vars or {}) if options["variable"] else options["results"]
+    argument_spec = staticmethod(argument_spec)
+
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
+        results = _registered(options["variable"], self._variables) if options["variable"] else options["results"]
         runs = read_runs(results, set(options["active"]), check_mode=bool(self._task.check_mode))
         failures = failures_of(runs)
-        layers, check_mode = limiting_tags(GROUPS, task_vars or {}), bool(self._task.check_mode)
+        layers, check_mode = limiting_tags(GROUPS, self._variables), bool(self._task.check_mode)
         removal = options["removal"]
         text = as_text(runs, failures, width_of(self._display, _WIDTH), layers, check_mode=check_mode, removal=removal)
         self._display.display(f"\n{text}\n")

@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, RECOMMENDED_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
@@ -105,35 +105,27 @@ class _HostFailed(Exception):
         self.answer = answer
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.sweep``."""
+class ActionModule(Verb):
+    argument_spec = staticmethod(argument_spec)
 
-    TRANSFERS_FILES = False
-
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        variables = task_vars or {}
-        host = str(variables.get("inventory_hostname", ""))
+    def answer(self, options: Results) -> Results:
+        # Keys of axes may be booleans, and plain keys are texts.
+        plain = {**plain_of({**options, "axes": {}, "exclude": []}), "axes": _plain_axes(options["axes"]), "exclude": _plain_exclude(options["exclude"])}
+        self._require_precedence(SET_BY_SWEEP)
         try:
-            # Keys of axes may be booleans, and plain keys are texts.
-            plain = {**plain_of({**options, "axes": {}, "exclude": []}), "axes": _plain_axes(options["axes"]), "exclude": _plain_exclude(options["exclude"])}
-            self._require_precedence(SET_BY_SWEEP)
-            done: Results = getattr(self, f"_{options['operation']}")(plain, host, variables)
-            return {"changed": False, **done}
+            done: Results = getattr(self, f"_{options['operation']}")(plain)
         except _HostFailed as error:
             return {**error.answer, "failed": True, "changed": False}
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+        return {"changed": False, **done}
 
-    def _ask(self, module: str, variables: t.Mapping[str, t.Any], when: str = "is unreachable", **arguments: t.Any) -> Results:
+    def _ask(self, module: str, when: str = "is unreachable", **arguments: t.Any) -> Results:
         """The answer of a module on the host.
 
         :param when: in the message, if it is unreachable.
         :raises _HostFailed: if it failed, or the host is unreachable: in both cases the task has failed, so that the host is restored.
         """
         try:
-            answer: Results = self._execute_module(module_name=f"cachefleet.storage.{module}", module_args=arguments, task_vars=variables)
+            answer: Results = self._execute_module(module_name=f"cachefleet.storage.{module}", module_args=arguments, task_vars=self._variables)
         except AnsibleConnectionFailure as error:
             raise _HostFailed({"msg": f"This host {when}: {failure_reason({'msg': str(error)})}"}) from None
         if answer.get("failed"):
@@ -147,20 +139,19 @@ class ActionModule(StorageAction):
             if name in given:
                 raise BadInput(f"{name} is set on the command line (-e), which would replace it in every step of the sweep: {_instead(name)}.")
 
-    def _validate(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+    def _validate(self, options: Results) -> Results:
         variants = _variants(options)
         _require_numbers(options)
         if any(TARGETS in variant.variables for variant in variants):
             self._require_precedence([TARGETS])
-        self._inventory(variables)
+        self._inventory()
         return {}
 
-    def _open(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
-        self._validate(options, host, variables)
-        variants, inventory = _variants(options), self._inventory(variables)
+    def _open(self, options: Results) -> Results:
+        self._validate(options)
+        variants, inventory = _variants(options), self._inventory()
         found = self._ask(
             "sweep_journal",
-            variables,
             state="described",
             campaign=Path(options["path"]).name,
             devices=devices_of(variants, inventory),
@@ -169,9 +160,9 @@ class ActionModule(StorageAction):
             folder=options["folder"],
             spool=options["spool"],
         )
-        found = checked(host, found)
+        found = checked(self._host, found)
         journal = found["journal"]
-        description = described(host, journal.get("description") or found["description"])
+        description = described(self._host, journal.get("description") or found["description"])
         given = options["measurement"].get("suites") or {}
         if not isinstance(given, dict):
             raise BadInput("fio_benchmark_suites must be a dictionary of suites.")
@@ -181,14 +172,14 @@ class ActionModule(StorageAction):
         host_before = Found(description.contents(), description.controllers, found.get("paths") or {}, indescribable, notes)
         planned = host_sweep(variants, host_before, inventory, journal.get("restore"))
         campaign = Path(options["path"]) if options["path"] else None
-        known = states.load(campaign, host) if campaign else None
+        known = states.load(campaign, self._host) if campaign else None
         if known is not None:
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             continuation.require_unchanged(known, description, planned)
             continuation.require_same_variants(known, planned)
         if not journal:
             # Of a host in a sweep, its targets may be part of what a variant has made.
-            planned = self._measurable(planned, variants, options, host, variables)
+            planned = self._measurable(planned, variants, options)
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
             continuation.require_same_looks(known, design)
@@ -207,7 +198,7 @@ class ActionModule(StorageAction):
         # How many more there will be is decided by the results, and whether they fit by the time that is left then.
         kept += [step for step in open_steps if step.repeat > design.in_any_case and not left_out]
         created = str(journal.get("created") or datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
-        state = known or states.HostState(host, str(found.get("machine_id") or ""), created, {}, {}, {})
+        state = known or states.HostState(self._host, str(found.get("machine_id") or ""), created, {}, {}, {})
         state.found, state.restore = description.contents(), planned.restore
         # What it was measured with stays, whatever a later run varies.
         state.variables = {**state.variables, **planned.variables}
@@ -229,7 +220,7 @@ class ActionModule(StorageAction):
             "restore": {variable: planned.restore.get(variable, []) for variable in LAYER_VARIABLES},
             "journal": {
                 "campaign": campaign.name if campaign else "",
-                "host": host,
+                "host": self._host,
                 "created": created,
                 "description": journal.get("description") or found.get("description") or {},
                 "restore": planned.restore,
@@ -237,11 +228,11 @@ class ActionModule(StorageAction):
             "resumes": bool(journal),
             "initiator": initiator(description.contents()),
             "budget_seconds": None if budget is None else budget - spent,
-            "text": text.plan_text(host, [*done, *due], left_out, planned.refused, known, design),
+            "text": text.plan_text(self._host, [*done, *due], left_out, planned.refused, known, design),
             "refused": dict(planned.refused),
         }
 
-    def _measurable(self, planned: HostSweep, variants: t.Sequence[Variant], options: Results, host: str, variables: t.Mapping[str, t.Any]) -> HostSweep:
+    def _measurable(self, planned: HostSweep, variants: t.Sequence[Variant], options: Results) -> HostSweep:
         """Without the variants whose targets the guard refuses, whatever is applied before.
 
         :raises Refused: if none is left.
@@ -249,23 +240,21 @@ class ActionModule(StorageAction):
         refused: dict[str, str] = {}
         possible = [one for one in variants if one.name in planned.variables]
         for names, steps in orders_of(options["measurement"], possible):
-            reasons = [one.reason for one in self._examined(options, steps, planned.variables.values(), host, variables) if one.lasting]
+            reasons = [one.reason for one in self._examined(options, steps, planned.variables.values()) if one.lasting]
             refused.update(dict.fromkeys(names, " ".join(reasons)) if reasons else {})
         if refused and len(refused) == len(planned.variables):
-            raise Refused(f"{' '.join(dict.fromkeys(refused.values()))} Nothing was changed.", item=host)
+            raise Refused(f"{' '.join(dict.fromkeys(refused.values()))} Nothing was changed.", item=self._host)
         left = {name: one for name, one in planned.variables.items() if name not in refused}
         return HostSweep(left, {**planned.refused, **refused}, planned.restore)
 
-    def _examined(
-        self, options: Results, steps: t.Sequence[Results], of_variants: t.Iterable[Results], host: str, variables: t.Mapping[str, t.Any]
-    ) -> list[Refusal]:
+    def _examined(self, options: Results, steps: t.Sequence[Results], of_variants: t.Iterable[Results]) -> list[Refusal]:
         """What the guard refuses of the targets of some steps."""
         if not steps:
             return []
-        given = {"campaign": Path(options["path"]).name or "sweep", "host": host, "spool": options["spool"], "steps": steps}
-        return refusals_in(self._ask("fio_runner", variables, state="examined", caches=caches_of(of_variants), **given))
+        given = {"campaign": Path(options["path"]).name or "sweep", "host": self._host, "spool": options["spool"], "steps": steps}
+        return refusals_in(self._ask("fio_runner", state="examined", caches=caches_of(of_variants), **given))
 
-    def _show(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+    def _show(self, options: Results) -> Results:
         more = [f"  refused: {name}: {reason}" for name, reason in options["refused"].items()]
         self._print("\n".join(["", text.joined_plans(options["texts"]) or options["text"], *more]))
         return {}
@@ -276,41 +265,41 @@ class ActionModule(StorageAction):
         wrapped = (textwrap.fill(line, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False) for line in lines.split("\n"))
         self._display.display("\n".join(wrapped))
 
-    def _note(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
+    def _note(self, options: Results) -> Results:
         campaign = Path(options["path"])
-        state = _known(campaign, host)
+        state = _known(campaign, self._host)
         key = f"{options['variant']}/{options['repeat']}"
-        reason = _unmeasured(campaign, host, options["variant"], options["repeat"]) if options["state"] == states.DONE else options["reason"]
-        drain = self._drain(options["drain"], variables) if options["drain"] > 0 else None
+        reason = _unmeasured(campaign, self._host, options["variant"], options["repeat"]) if options["state"] == states.DONE else options["reason"]
+        drain = self._drain(options["drain"]) if options["drain"] > 0 else None
         ended = states.FAILED if reason and options["state"] == states.DONE else options["state"]
         if ended == states.FAILED and is_refusal(options["outcome"]):
             ended = states.REFUSED
-        skipped = self._skipped(options, state, reason, variables) if ended == states.FAILED and options["error"] in _BY_GUARD else {}
+        skipped = self._skipped(options, state, reason) if ended == states.FAILED and options["error"] in _BY_GUARD else {}
         state.skipped.update(skipped)
         state.note(key, ended, reason, options["seconds"], drain)
         states.save(campaign, state)
         if drain and (warning := drain_text(drain)):
-            self._print(f"{host}: {key} is measured, and {warning}.")
+            self._print(f"{self._host}: {key} is measured, and {warning}.")
         if options["state"] != states.MEASURING:
             self._print(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         if skipped:
             self._print(text.skipped_text(skipped))
         return {"changed": True, "refused": {options["variant"]: reason} if ended == states.REFUSED else skipped}
 
-    def _skipped(self, options: Results, state: states.HostState, reason: str, variables: t.Mapping[str, t.Any]) -> dict[str, str]:
+    def _skipped(self, options: Results, state: states.HostState, reason: str) -> dict[str, str]:
         """The variants that are not tried again after the guard has refused a target, with the reason."""
         try:
-            refusals = self._examined(options, options["steps"], state.variables.values(), state.host, variables)
+            refusals = self._examined(options, options["steps"], state.variables.values())
         except _HostFailed:
             return {}
         return dict.fromkeys(not_tried_again(options["variant"], options["targets"], refusals), plain(reason, 500))
 
-    def _drain(self, seconds: int, variables: t.Mapping[str, t.Any]) -> Results:
+    def _drain(self, seconds: int) -> Results:
         """Wait until the caches write nothing back: what was written before must not be written back while a step is measured. Some keep a part dirty."""
         began = time.monotonic()
         while True:
             try:
-                found = self._ask("block_cache_info", variables, sample_seconds=_DRAIN_SAMPLE)
+                found = self._ask("block_cache_info", sample_seconds=_DRAIN_SAMPLE)
             except _HostFailed:
                 # What could not be read is recorded with the step, and does not stop the sweep.
                 found = {}
@@ -319,7 +308,7 @@ class ActionModule(StorageAction):
                 return drain
             time.sleep(_DRAIN_PAUSE)
 
-    def _applied(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+    def _applied(self, options: Results) -> Results:
         """What the call of the cache layers did for a variant."""
         layers = options["outcome"]
         if layers.get("unreachable"):
@@ -331,24 +320,24 @@ class ActionModule(StorageAction):
         changes = bool(layers.get("changed") or migrates or options["network"])
         return {"started": bool((layers.get("benchmark") or {}).get("started")), "changes": changes}
 
-    def _due(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+    def _due(self, options: Results) -> Results:
         """What a host measures of one repeat."""
         progressed = options["progress"]
-        closed = (progressed.get("closed") or {}).get(host) or []
-        needed = float((progressed.get("needed") or {}).get(host) or 0)
+        closed = (progressed.get("closed") or {}).get(self._host) or []
+        needed = float((progressed.get("needed") or {}).get(self._host) or 0)
         steps = [one for one in options["steps"] if one["repeat"] == options["repeat"] and one["variant"] not in (*options["refused"], *closed)]
         budget = options["budget_seconds"]
         # Beyond the repeats in any case, only whole ones are measured: a drift must affect all variants equally.
         fits = options["repeat"] <= options["in_any_case"] or budget is None or budget - options["seconds"] >= max(sum(one["seconds"] for one in steps), needed)
         return {"due": steps if fits else [], "closed": closed}
 
-    def _begin(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+    def _begin(self, options: Results) -> Results:
         """Write the journal on the host, before anything is changed."""
         lost = "became unreachable before anything was changed"
-        answer = self._ask("sweep_journal", variables, lost, state="present", journal=options["journal"], folder=options["folder"])
+        answer = self._ask("sweep_journal", lost, state="present", journal=options["journal"], folder=options["folder"])
         return {"changed": bool(answer.get("changed"))}
 
-    def _decide(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+    def _decide(self, options: Results) -> Results:
         """Which variants are measured again, from all results of the campaign: the same whenever it is asked after so many repeats."""
         campaign, repeats = Path(options["path"]), options["repeat"]
         found, damaged = states.load_all(campaign)
@@ -365,7 +354,7 @@ class ActionModule(StorageAction):
             return {"closed": {}, "needed": {}, "text": ""}
         of_host = {host: one.closed for one in classes for host in one.hosts}
         # The states of other hosts may be written by another controller right now.
-        ours = [state for state in found if state.host in (variables.get("ansible_play_hosts_all") or [])]
+        ours = [state for state in found if state.host in (self._variables.get("ansible_play_hosts_all") or [])]
         for state in ours:
             closed = {name: vars(one) for name, one in of_host.get(state.host, {}).items()}
             if closed != state.closed:
@@ -376,32 +365,32 @@ class ActionModule(StorageAction):
         needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in ours}
         return {"closed": {state.host: list(state.closed) for state in ours}, "needed": needed, "text": shown}
 
-    def _verify(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> None:
+    def _verify(self, options: Results) -> None:
         """Compare what is there now with the journal; both are descriptions of the same settings.
 
         :raises Refused: if they differ.
         """
-        journal = checked(host, {"journal": options["journal"]})["journal"]
-        before = described(host, journal.get("description"))
+        journal = checked(self._host, {"journal": options["journal"]})["journal"]
+        before = described(self._host, journal.get("description"))
         paths = tool_paths_in(journal["restore"].get(CONTROLLERS))
-        now = described(host, self._ask("cache_description_info", variables, layers=options["layers"], all_settings=True, tool_paths=paths))
+        now = described(self._host, self._ask("cache_description_info", layers=options["layers"], all_settings=True, tool_paths=paths))
         touched = [name for name in journal["restore"] if name != QUEUES]
         differing = [name for name in drift.drift(before.contents(), now) if name in touched]
         differing = [name for name in differing if name != CACHES or _names(before) != _names(now)]
         if differing:
-            raise Refused(f"{host} is not as the journal of the sweep describes it: {', '.join(differing)} differs.", item=host)
+            raise Refused(f"{self._host} is not as the journal of the sweep describes it: {', '.join(differing)} differs.", item=self._host)
 
-    def _restored(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
+    def _restored(self, options: Results) -> Results:
         """Whether a host is as it was: then its journal is removed. A controller without the campaign has nothing to write it in."""
         if options["state"] == states.DONE:
-            self._verify(options, host, variables)
-            self._ask("sweep_journal", variables, state="absent", campaign=Path(options["path"]).name, folder=options["folder"])
+            self._verify(options)
+            self._ask("sweep_journal", state="absent", campaign=Path(options["path"]).name, folder=options["folder"])
         try:
-            state = states.load(Path(options["path"]), host) if options["path"] and Path(options["path"]).is_dir() else None
+            state = states.load(Path(options["path"]), self._host) if options["path"] and Path(options["path"]).is_dir() else None
         except StorageError as error:
             # The play goes on to report whether the host is restored, which matters more than this file.
             restored = "restored" if options["state"] == states.DONE else "not restored"
-            self._display.warning(f"In the campaign it is not recorded that {host} is {restored}: {error.message}")
+            self._display.warning(f"In the campaign it is not recorded that {self._host} is {restored}: {error.message}")
             return {}
         if state is None:
             return {}
@@ -409,28 +398,28 @@ class ActionModule(StorageAction):
         states.save(Path(options["path"]), state)
         return {"changed": True}
 
-    def _recall(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
+    def _recall(self, options: Results) -> Results:
         campaign = Path(options["path"]) if options["path"] else None
-        answer = self._ask("sweep_journal", variables, state="read", campaign=campaign.name if campaign else "", folder=options["folder"])
-        found = checked(host, answer)
+        answer = self._ask("sweep_journal", state="read", campaign=campaign.name if campaign else "", folder=options["folder"])
+        found = checked(self._host, answer)
         if found["journal"]:
             # It becomes part of a path on the controller.
             component(found["journal"].get("campaign"), "campaign")
-            contents = described(host, found["journal"].get("description") or {}).contents()
+            contents = described(self._host, found["journal"].get("description") or {}).contents()
             return {"journal": found["journal"], "initiator": initiator(contents)}
-        state = states.load(campaign, host) if campaign and campaign.is_dir() else None
+        state = states.load(campaign, self._host) if campaign and campaign.is_dir() else None
         if state is None or state.restored:
             return {"journal": {}, "initiator": {}}
         states.require_same_host(state, str(found.get("machine_id") or ""), campaign)
         description = {"variables": [{"name": name, "entries": [], "value": value, "notes": []} for name, value in state.found.items()]}
         return {
-            "journal": {"campaign": campaign.name, "host": host, "created": state.created, "description": description, "restore": state.restore},
+            "journal": {"campaign": campaign.name, "host": self._host, "created": state.created, "description": description, "restore": state.restore},
             "initiator": initiator(state.found),
         }
 
-    def _finish(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+    def _finish(self, options: Results) -> Results:
         campaign = Path(options["path"])
-        hosts = [str(name) for name in variables.get("ansible_play_hosts_all") or []]
+        hosts = [str(name) for name in self._variables.get("ansible_play_hosts_all") or []]
         found, messages = states.load_all(campaign)
         damaged = [message.rstrip(".") for message in messages]
         if not found:
@@ -484,16 +473,16 @@ class ActionModule(StorageAction):
                 notes.append(error.message)
         return files, " ".join(notes)
 
-    def _inventory(self, variables: t.Mapping[str, t.Any]) -> Results:
+    def _inventory(self) -> Results:
         """The caches and controllers that the inventory defines, with their templates evaluated.
 
         :raises BadInput: if a template fails, or its result is no list of dictionaries.
         """
         found = {}
         for name in (CACHES, CONTROLLERS):
-            if name in variables:
+            if name in self._variables:
                 try:
-                    found[name] = plain_of(self._templar.template(variables[name]))
+                    found[name] = plain_of(self._templar.template(self._variables[name]))
                 except AnsibleError as error:
                     raise BadInput(f"{name} of the inventory could not be evaluated: {error}", item=name) from None
                 require_options(name, found[name] or [], f"{name} of the inventory")

@@ -17,7 +17,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few, selected_layers
 
 _LOCALHOST, _SELECTION, _ABSENT = "localhost", "storage_hosts", "absent"
@@ -28,18 +28,15 @@ _PLAYBOOKS = Path(__file__).resolve().parent.parent.parent / "playbooks"
 _ALIKE = 0.7
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.verify_inventory``."""
-
-    TRANSFERS_FILES = False
+class ActionModule(Verb):
     # One task for all hosts, in the context of one of them: it only reads and prints.
     _refuses_injected_variables = False
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        known = task_vars or {}
+    argument_spec = staticmethod(argument_spec)
+
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
+        known = self._variables
         hosts = [str(host) for host in known.get("ansible_play_hosts_all", ())]
         problem = (
             self._undefined_hosts(known)

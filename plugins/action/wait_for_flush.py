@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.typ
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_flush import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain
 
 Results = t.Dict[str, t.Any]
@@ -25,16 +25,11 @@ _FLUSHING = tuple(f"cachefleet.storage.{name}" for name in TYPES)
 _RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again, and the caches are read again."
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.wait_for_flush``."""
+class ActionModule(Verb):
+    argument_spec = staticmethod(argument_spec)
 
-    TRANSFERS_FILES = False
-
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        variables = task_vars or {}
-        host = plain(str(variables.get("inventory_hostname", "")))
+    def answer(self, options: Results) -> Results:
+        variables, host = self._variables, plain(self._host)
         jobs: list[str] = options["jobs"]
         started = last_answer = time.monotonic()
         ended: dict[str, Results] = {}

@@ -14,12 +14,12 @@ from pathlib import Path
 from ansible import constants as C  # noqa: N812
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, TooMuchOutput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import LARGEST_STATUS
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_runner import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, keep, read_status
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.watch import line_of, mark_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import require_short
@@ -41,25 +41,15 @@ _FEW = 20
 _LEAST = 30.0
 
 
-class ActionModule(StorageAction):
-    """See the documentation of ``cachefleet.storage.wait_for_runner``."""
+class ActionModule(Verb):
+    argument_spec = staticmethod(argument_spec)
 
-    TRANSFERS_FILES = False
-
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        try:
-            host = component(str((task_vars or {}).get("inventory_hostname", "")), "host")
-            component(options["campaign"], "campaign")
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+    def answer(self, options: Results) -> Results:
+        host = component(self._host, "host")
+        component(options["campaign"], "campaign")
         if self._task.check_mode:
             return {"changed": False, "state": "not_started", "segment": 0, "waiting": False, "ended": True, "message": "", "status": None, "round_trip": None}
-        try:
-            return _Follower(self, options, host, shows=_shows(options, task_vars or {})).follow()
-        except TooMuchOutput as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+        return _Follower(self, options, host, shows=_shows(options, self._variables)).follow()
 
 
 def _shows(options: t.Mapping[str, t.Any], task_vars: t.Mapping[str, t.Any]) -> bool:

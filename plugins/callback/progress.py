@@ -79,8 +79,6 @@ _BOLD = "\x1b[1m{}\x1b[0m"
 
 
 class CallbackModule(CallbackBase):
-    """See the documentation of ``cachefleet.storage.progress``."""
-
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
     CALLBACK_NAME = "cachefleet.storage.progress"

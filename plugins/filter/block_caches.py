@@ -21,7 +21,6 @@ Items = t.List[t.Dict[str, t.Any]]
 
 
 def block_caches(caches: t.Any, part: str) -> Items:
-    """See ``block_caches.yml``."""
     items = _checked(caches, "block_caches")
     if part not in PARTS:
         raise AnsibleFilterError(f"block_caches: there is no part {part}: use {', '.join(PARTS)}.")
@@ -33,7 +32,6 @@ def block_caches(caches: t.Any, part: str) -> Items:
 
 
 def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:
-    """See ``caches_to_migrate.yml``."""
     try:
         requested = {str(item["origin"]): item for item in _checked(caches, "caches_to_migrate") if migrates(item)}
     except BadInput as error:
@@ -65,12 +63,10 @@ def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:
 
 
 def caches_on_device(caches: t.Any, device: str) -> Items:
-    """See ``caches_on_device.yml``."""
     return [item for item in _checked(caches, "caches_on_device") if item.get("state") != "absent" and device in (item.get("cache_devices") or [])]
 
 
 def replace_cache_device(caches: t.Any, old: str, new: str) -> Items:
-    """See ``replace_cache_device.yml``."""
     return [
         {**item, "cache_devices": [new if path == old else path for path in item.get("cache_devices") or []]}
         for item in _checked(caches, "replace_cache_device")
@@ -78,7 +74,6 @@ def replace_cache_device(caches: t.Any, old: str, new: str) -> Items:
 
 
 def caches_have_moved(found: t.Any, requested: t.Any, old: str, new: str) -> bool:
-    """See ``caches_have_moved.yml``."""
     caches = _checked(found, "caches_have_moved")
     if not new or new == old or len(caches) < len(_checked(requested, "caches_have_moved")):
         return False
@@ -100,8 +95,6 @@ def _checked(items: t.Any, name: str) -> Items:
 
 
 class FilterModule:
-    """Filters of this collection."""
-
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {
             "block_caches": block_caches,

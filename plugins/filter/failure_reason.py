@@ -13,14 +13,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import
 
 
 def failure_reason(result: t.Any) -> str:
-    """See ``failure_reason.yml``."""
     if not isinstance(result, t.Mapping):
         raise AnsibleFilterError("failure_reason: the result must be a dictionary, as a task registers it.")
     return reason_of(result)
 
 
 class FilterModule:
-    """Filters of this collection."""
-
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"failure_reason": failure_reason}

@@ -13,7 +13,6 @@ End = t.Mapping[str, t.Any]
 
 
 def path_mtu_peers(ends: t.Any, host: str, limit: int = 8) -> list[dict[str, str]]:
-    """See ``path_mtu_peers.yml``."""
     if not isinstance(ends, t.Mapping) or not all(isinstance(end, t.Mapping) and isinstance(end.get("interfaces"), list) for end in ends.values()):
         raise AnsibleFilterError("path_mtu_peers: the ends must be a dictionary by host, each with a list of interfaces.")
     if host not in ends:
@@ -45,7 +44,5 @@ def _storage_addresses(end: End) -> t.Iterator[tuple[str, str]]:
 
 
 class FilterModule:
-    """Filters of this collection."""
-
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"path_mtu_peers": path_mtu_peers}

@@ -16,7 +16,6 @@ PARTS = ("policies", "ssd_cache", "removed_ssd_cache")
 
 
 def raid_settings(controllers: t.Any, part: str) -> list[dict[str, t.Any]]:
-    """See ``raid_settings.yml``."""
     if part not in PARTS:
         raise AnsibleFilterError(f"raid_settings: there is no part {part}: use {', '.join(PARTS)}.")
     if not isinstance(controllers, t.Sequence) or isinstance(controllers, (str, bytes)) or not all(isinstance(one, t.Mapping) for one in controllers):
@@ -28,7 +27,5 @@ def raid_settings(controllers: t.Any, part: str) -> list[dict[str, t.Any]]:
 
 
 class FilterModule:
-    """Filters of this collection."""
-
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"raid_settings": raid_settings}

@@ -17,7 +17,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import es
 
 
 def replacement_notice(caches: t.Any, drain: t.Any, old: str, drain_rate: t.Any) -> list[str]:
-    """See ``replacement_notice.yml``."""
     try:
         assumed = parse_size(drain_rate)
     except BadInput as error:
@@ -57,7 +56,5 @@ def _to_flush(cache: t.Mapping[str, t.Any], measured: float | None, assumed: int
 
 
 class FilterModule:
-    """Filters of this collection."""
-
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {"replacement_notice": replacement_notice}

@@ -125,7 +125,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
@@ -143,11 +143,9 @@ def main() -> None:
         module.fail_json(msg="sample_seconds must not be negative: set the seconds between two readings, or 0 for one reading.", error="bad_input")
     runner = Runner()
     types = module.params["types"] or TYPES
-    try:
+    with failing(module):
         devices = read_devices(runner)
         found, drains = survey.sample(lambda: survey.read_caches(devices, runner, types=types), module.params["sample_seconds"], time.monotonic, time.sleep)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     chosen = survey.select(found, module.params["names"], devices)
     # A missing cache may be the expected result, so it is reported and not an error.
     for problem in found.problems:

@@ -101,7 +101,7 @@ if __name__ == "__main__":
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import LAYERS, describe
 
@@ -116,12 +116,10 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
+    with failing(module):
         params = module.params
         own = {"by_match": params["by_match"], "tool_paths": params["tool_paths"]}
         described = describe(Runner(), layers=params["layers"], every=params["all_settings"], **own)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     module.exit_json(changed=False, **described.to_dict())
 
 

@@ -148,7 +148,7 @@ if __name__ == "__main__":
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import paths_meeting
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import checked_match, read_match
@@ -167,13 +167,11 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
+    with failing(module):
         stack = read_stack(Runner(), protected=module.params["protected_drives"], flushed=module.params["flushed_virtual_disks"])
         stack, checks = check(stack, module.params["prove_flushes"])
         matches = [read_match(checked_match(one, f"matches: entry {number}"), number) for number, one in enumerate(module.params["matches"], 1)]
         matched = [paths_meeting(stack.devices, match) for match in matches]
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     for problem in stack.problems:
         module.warn(problem)
     devices = stack.as_devices(empty=module.params["all_devices"])

@@ -281,7 +281,7 @@ if __name__ == "__main__":
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.request import RUNNER_OPTIONS, RequestedRun
 
@@ -295,7 +295,7 @@ def main() -> None:
     required = [("state", state, ("host", "steps")) for state in ("started", "examined")]
     module = AnsibleModule(argument_spec=arguments, required_if=required, supports_check_mode=True)
     options = module.params
-    try:
+    with failing(module):
         if options["state"] == "started":
             result = RequestedRun(options).start(check_mode=module.check_mode)
         elif options["state"] == "examined":
@@ -303,8 +303,6 @@ def main() -> None:
         else:
             act = control.stop if options["state"] == "stopped" else control.pack
             result = act(control.spool_of(options["spool"], options["campaign"]), check_mode=module.check_mode)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     module.exit_json(**result)
 
 

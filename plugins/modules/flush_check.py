@@ -126,7 +126,7 @@ if __name__ == "__main__":
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import check
@@ -144,11 +144,9 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
-    try:
+    with failing(module):
         stack = read_stack(Runner(), protected=options["protected_drives"], flushed=options["flushed_virtual_disks"])
         _proved, checks = check(stack, options["devices"], options["flushes"], options["settle"])
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     for problem in stack.problems:
         module.warn(problem)
     module.exit_json(changed=False, checks=checks, problems=list(stack.problems))

@@ -63,7 +63,7 @@ steps:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._sweep.host_files import SPOOL, HostFilesLayer
 
@@ -73,10 +73,8 @@ def main():
     spec = {"state": {"type": "str", "choices": ["absent"], "required": True}, "spool": {"type": "path", "default": SPOOL}}
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     layer = HostFilesLayer(Runner(), module.params["spool"])
-    try:
+    with failing(module):
         outcome = converge(layer, check_mode=module.check_mode)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     for warning in outcome.warnings:
         module.warn(warning)
     steps = [{"layer": one.layer, "item": one.item, "attribute": one.attribute, "action": one.action, "risks": []} for one in outcome.steps]

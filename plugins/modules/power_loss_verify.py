@@ -82,7 +82,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.host_verifier import verify
@@ -98,10 +98,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     runner = Runner()
-    try:
+    with failing(module):
         found = verify(Path(module.params["log"]), module.params["run"], lambda: read_devices(runner), runner, timeout=module.params["timeout"])
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     module.exit_json(changed=False, verification=found)
 
 

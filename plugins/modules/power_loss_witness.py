@@ -121,7 +121,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.host_witness import carry_out
 
 
@@ -142,10 +142,8 @@ def main() -> None:
         required_if=[("state", "started", ("secret", "address", "hosts"))],
         supports_check_mode=True,
     )
-    try:
+    with failing(module):
         result = carry_out(module.params, Path(module.params["folder"]), check_mode=module.check_mode)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     module.exit_json(**result)
 
 

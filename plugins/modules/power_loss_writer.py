@@ -194,7 +194,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.module_writer import carry_out
 
@@ -230,10 +230,8 @@ def main() -> None:
         required_if=[("state", "started", ("secret", "witness_address", "witness_port", "target"))],
         supports_check_mode=True,
     )
-    try:
+    with failing(module):
         result = carry_out(module.params, Path(module.params["folder"]), check_mode=module.check_mode)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     module.exit_json(**result)
 
 

@@ -401,7 +401,7 @@ if __name__ == "__main__":
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import RollbackTimer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.spec import argument_spec, read_spec
@@ -414,7 +414,7 @@ def main() -> None:
     step, token = request.get("step"), request.get("token")
     if step == "prove":
         module.exit_json(changed=False, padding=request["padding"])
-    try:
+    with failing(module):
         runner = Runner()
         layer = StorageNetworkLayer(runner, read_spec(runner, module.params, step))
         transaction = Transaction(layer, RollbackTimer(runner), module.params["revert_after"])
@@ -425,8 +425,6 @@ def main() -> None:
             report = transaction.confirm(token) if step == "confirm" else transaction.run(token if step == "begin" else None)
             result = {}
         result.update(layer.facts(report.state), **report.to_dict())
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     for warning in report.warnings:
         module.warn(warning)
     module.exit_json(**result)

@@ -107,7 +107,7 @@ if __name__ == "__main__":
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._sweep import journal as sweep_journal
 
@@ -127,10 +127,8 @@ def main() -> None:
         required_if=[("state", "present", ("journal",)), ("state", "absent", ("campaign",))],
         supports_check_mode=True,
     )
-    try:
+    with failing(module):
         module.exit_json(**_carry_out(module.params, module.check_mode))
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
 
 
 def _carry_out(options, check_mode):

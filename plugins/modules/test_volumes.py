@@ -166,7 +166,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.plan import VolumesRun
@@ -182,12 +182,10 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
+    with failing(module):
         run = VolumesRun(Runner(), read_volumes(module.params["volumes"]), Spool(Path(module.params["spool"]), "test_volumes"))
         finish = module.params["operation"] == "finish" and not module.check_mode
         plans = run.finish() if finish else run.prepare(check_mode=module.check_mode)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     for warning in run.warnings:
         module.warn(warning)
     steps = [(one.spec, step) for one in plans for step in one.steps]

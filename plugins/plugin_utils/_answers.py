@@ -118,6 +118,29 @@ class StorageAction(ActionBase):
         return super()._parse_returned_data({**res, "stdout": text, "stderr": printable(str(res.get("stderr", "")))}, *profile)
 
 
+class Verb(StorageAction):
+    """An action plugin that is no module: it answers on the controller, and fails with the one sentence of a :class:`StorageError`."""
+
+    #: The options of its module.
+    argument_spec: t.Callable[[], dict[str, t.Any]]
+
+    #: The variables of the task.
+    _variables: t.Mapping[str, t.Any] = {}
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        self._variables = task_vars or {}
+        _result, options = self.validate_argument_spec(argument_spec=self.argument_spec())
+        try:
+            return self.answer(options)
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.to_dict()}
+
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
+        """The result of the task."""
+        raise NotImplementedError
+
+
 def _with_variable(sentence: str, verb: str) -> str:
     """A sentence about an option of a verb, with the variable of its playbook if it has one."""
     option = re.match(r"(?:value of )?(\w+)", sentence)

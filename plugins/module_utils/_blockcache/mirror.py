@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import AS_IT_IS, Expected
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
@@ -102,9 +102,7 @@ class ReleaseMirror(Operation):
             _require_nothing_on(layer, step, f"/dev/{self.array}")
             completed = layer.runner.run(["mdadm", "--stop", f"/dev/{self.array}"], ok=None, item=step.item)
             if completed.rc and (layer.root / "sys/class/block" / self.array / "md").exists():
-                raise CommandFailed(
-                    f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
-                )
+                raise completed.failure(step.item, f"{step.item}: ")
         there = [path for path in self.members if (layer.root / path.lstrip("/")).exists()]
         with releasing(there, layer.root):
             for path in there:

@@ -84,7 +84,6 @@ class CacheState:
     histogram: t.Mapping[int, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         plain = dataclasses.asdict(self)
         # JSON has no integer keys: noted here because the other side gets text.
         plain["histogram"] = {str(size): count for size, count in sorted(self.histogram.items())}

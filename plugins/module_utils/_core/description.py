@@ -51,7 +51,6 @@ class Variable:
     commented: bool = False
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         entries = [{"values": dict(entry.values), "notes": list(entry.notes)} for entry in self.entries]
         return {"name": self.name, "entries": entries, "value": self.value, "notes": list(self.notes), "commented": self.commented}
 

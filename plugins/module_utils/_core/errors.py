@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -71,6 +72,20 @@ class Completed:
     def unwritten(self) -> str:
         """The first line that reports a full or read-only file system; empty if there is none."""
         return found.group().strip() if (found := _UNWRITTEN.search(f"{self.stderr}\n{self.stdout}")) else ""
+
+    def failure(self, item: str | None = None, begin: str = "") -> CommandFailed:
+        """The error that it is if it failed; ``begin`` is what its sentence begins with."""
+        return CommandFailed(f"{begin}{self.command_line} failed with exit status {self.rc}: {self.last_words}", item=item, completed=self)
+
+    def require(self, ok: t.Container[int] | None, item: str | None = None) -> Completed:
+        """The same command.
+
+        :param ok: exit statuses that are no failure; ``None`` accepts every one.
+        :raises CommandFailed: if its own is not among them.
+        """
+        if ok is not None and self.rc not in ok:
+            raise self.failure(item)
+        return self
 
 
 class StorageError(Exception):
@@ -174,6 +189,15 @@ class NotEffective(StorageError):
     """Every step was carried out and yet the state read back is not the wanted one."""
 
     kind = "not_effective"
+
+
+@contextlib.contextmanager
+def failing(module: t.Any) -> t.Iterator[None]:
+    """What this collection can explain fails a module with its sentence and its evidence."""
+    try:
+        yield
+    except StorageError as error:
+        module.fail_json(**error.to_dict())
 
 
 def way_to_see() -> str:

@@ -17,7 +17,6 @@ import typing as t
 from ansible.module_utils.common.process import get_bin_path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
-    CommandFailed,
     Completed,
     TimedOut,
     ToolMissing,
@@ -134,9 +133,7 @@ class Runner:
             raise _too_much(completed, max_output, item, left)
         if not done:
             raise _timed_out(completed, limit, item, left, only_output=only_output)
-        if ok is not None and completed.rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return completed.require(ok, item)
 
     def _remember(self, argv: tuple[str, ...], rc: int, out: bytes | bytearray, err: bytes | bytearray, started: float) -> Completed:
         completed = Completed(argv, rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - started)

@@ -87,7 +87,6 @@ class Reserve:
         return round(100 * self.reserved / self.native, 1) if self.native else 0.0
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         return {**dataclasses.asdict(self), "reserved": self.reserved, "percent": self.percent}
 
 

@@ -132,7 +132,6 @@ class DriveHealth:
     evidence: t.Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         return {**dataclasses.asdict(self), "warnings": list(self.warnings), "failing": list(self.failing)}
 
 

@@ -122,10 +122,6 @@ _OF_A_JOB = (
     "usr_cpu",
     "sys_cpu",
     "latency_depth",
-    "latency_target",
-    "latency_target_ns",
-    "latency_window",
-    "latency_window_us",
 )
 _OF_A_DIRECTION = ("total_ios", "io_bytes", "bw_bytes", "bw", "iops", "runtime")
 _OF_A_LATENCY = ("N", "min", "max", "mean", "stddev")
@@ -189,21 +185,13 @@ class Direction:
 
 
 @frozen
-class SteadyState:
-    """fio's own steady-state stop: one criterion over one window."""
-
-    criterion: str
-    attained: bool
-    deviation: str | None = None
-
-
-@frozen
 class Job:
     """One entry of the report: a thread, or a group of them under group_reporting.
 
     :param options: as fio echoes them, those of the global section below its own. Flags are missing before 3.39, and one of two
         equal keys is lost: what was really requested is in the job file that was sent.
     :param elapsed: seconds, with ramp and layout; ``None`` before 2.2.9.
+    :param is_steady: whether fio's own steady state was attained; ``None`` if it was not asked for.
     :param host: in client mode the name that the client was given for the server, and its port.
     """
 
@@ -214,13 +202,11 @@ class Job:
     options: t.Mapping[str, str]
     directions: t.Mapping[str, Direction]
     sync: Latency | None = None
-    steady_state: SteadyState | None = None
+    is_steady: bool | None = None
     start_ms: int | None = None
     user_cpu: float | None = None
     system_cpu: float | None = None
     latency_depth: int | None = None
-    latency_target_ns: int | None = None
-    latency_window_ns: int | None = None
     host: str | None = None
 
 
@@ -238,9 +224,7 @@ class Output:
     messages: tuple[str, ...]
     objects: int
     truncated: bool
-    timestamp: int | None = None
     timestamp_ms: int | None = None
-    disk_util: tuple[t.Mapping[str, t.Any], ...] = ()
     client_mode: bool = False
 
 
@@ -273,9 +257,7 @@ def _read(objects: t.Sequence[dict[str, t.Any]], messages: t.Sequence[str], trun
         messages=tuple(messages),
         objects=len(objects),
         truncated=truncated,
-        timestamp=_number(last, "timestamp"),
         timestamp_ms=_number(last, "timestamp_ms"),
-        disk_util=tuple(dict(one) for one in last.get("disk_util") or ()),
         client_mode=client_mode,
     )
 
@@ -330,13 +312,11 @@ class _Reader:
             options=options,
             directions=directions,
             sync=self._sync(row.get("sync"), options, elapsed),
-            steady_state=SteadyState(str(steady.get("ss")), steady.get("attained") == 1, steady.get("criterion")) if steady else None,
+            is_steady=steady.get("attained") == 1 if steady else None,
             start_ms=row.get("job_start") or None,
             user_cpu=row.get("usr_cpu"),
             system_cpu=row.get("sys_cpu"),
             latency_depth=row.get("latency_depth"),
-            latency_target_ns=self._latency_target(row),
-            latency_window_ns=self._latency_window(row),
             host=f"{row['hostname']}:{row.get('port')}" if "hostname" in row else None,
         )
 
@@ -424,23 +404,6 @@ class _Reader:
         if options.get("ioengine") == "libaio" and self.version < Version(3, 31):
             return Latency(n=found.n, flags=("libaio_sync_latency_wrong_before_3.31",))
         return found
-
-    def _latency_target(self, row: t.Mapping[str, t.Any]) -> int | None:
-        if "latency_target_ns" in row:
-            return row["latency_target_ns"] or None
-        target = row.get("latency_target")
-        return (target * 1000 if self.version < Version(3, 2) else target) if target else None
-
-    def _latency_window(self, row: t.Mapping[str, t.Any]) -> int | None:
-        """µs until 3.1, ns in 3.16, µs again in 3.33; where it changed in between is not known, so there is no number."""
-        if "latency_window_us" in row:
-            return row["latency_window_us"] * 1000 or None
-        window = row.get("latency_window")
-        if not window:
-            return None
-        if self.version < Version(3, 2) or self.version >= Version(3, 33):
-            return window * 1000
-        return window if self.version <= Version(3, 16) else None
 
 
 def _did_io(row: t.Mapping[str, t.Any] | None) -> bool:

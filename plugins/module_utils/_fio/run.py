@@ -277,16 +277,15 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
             missing = [name for name in sorted(section.directions) if not _did_io(entry, name)]
             if missing:
                 return Decision("failed", f"The job {section.name} did no {' and no '.join(missing)}.")
-            attained = entry.steady_state.attained if entry.steady_state else None
-            short = None if attained else _shortfall(section, entry)
+            short = None if entry.is_steady else _shortfall(section, entry)
             if short and whole:
                 ended = min(whole, key=lambda name: abs(whole[name] - end))
                 notes.append(f"{short} exitall ended it together with the job {ended}.")
             elif short and not (target and is_met(target, entry)):
                 return Decision("interrupted", f"{short} It did not meet its latency_target either." if target else short)
-            if target and section.asked_runtime is not None and not attained:
+            if target and section.asked_runtime is not None and not entry.is_steady:
                 notes.append(_note_on_target(section, entry, met=bool(short)))
-            unsteady = unsteady or attained is False
+            unsteady = unsteady or entry.is_steady is False
     reported = tuple(dict.fromkeys(notes))
     return Decision("not_steady", "fio's steady state was not reached in the time given.", reported) if unsteady else Decision("ok", notes=reported)
 

@@ -68,7 +68,6 @@ class Diagnosis:
     unknown: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         return {**dataclasses.asdict(self), "sentences": list(self.sentences), "unknown": list(self.unknown)}
 
 

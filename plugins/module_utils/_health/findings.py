@@ -38,7 +38,6 @@ class Finding:
         return f"{self.severity} {self.check} {self.subject}"
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         return dataclasses.asdict(self)
 
 

@@ -11,7 +11,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
@@ -55,11 +55,9 @@ _ROOT = Path("/")
 
 def run_module(module: AnsibleModule) -> t.NoReturn:
     """Examine the host and return the findings."""
-    try:
+    with failing(module):
         questions, problems = read_questions(module.params, _ROOT)
         result = read_health(Runner(), questions, _ROOT).to_dict()
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     result["problems"] = [*problems, *result["problems"]]
     result["compared"] = questions.previous is not None
     module.exit_json(changed=False, **result)

@@ -563,7 +563,6 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         return (read_number(self.root / "sys/class/block" / device.name / "queue/discard_max_bytes") or 0) > 0
 
     def plan(self, state: ReserveStates) -> list[Step]:
-        """See :func:`plan`."""
         return plan(state, self.spec)
 
     # -- apply

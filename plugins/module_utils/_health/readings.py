@@ -58,9 +58,6 @@ class Traffic:
         pairs = [(name, value - getattr(other, name)) for name, value in vars(self).items()]
         return None if any(value < 0 for _name, value in pairs) else Traffic(**dict(pairs))
 
-    def plus(self, other: Traffic) -> Traffic:
-        return Traffic(**{name: value + getattr(other, name) for name, value in vars(self).items()})
-
 
 @frozen
 class CacheReading:

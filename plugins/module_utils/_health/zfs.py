@@ -268,7 +268,6 @@ class ZfsHealth:
                     yield pool, word, vdev
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         return {"arc": dict(self.arc), "zil": dict(self.zil), "pools": [self._plain_pool(pool) for pool in self.pools]}
 
     def _plain_pool(self, pool: Pool) -> dict[str, t.Any]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import SharedReading, SharingRunner
 
@@ -52,6 +51,4 @@ class HostRunner(SharingRunner):
         if known:
             # The last entry is taken for the evidence of what was read.
             self.history.append(completed)
-        if ok is not None and completed.rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return completed.require(ok, item)

@@ -349,7 +349,6 @@ def parse_error(control: bytes) -> ProbeReply | None:
 
 
 def path_to_dict(path: Path, name: str, own: str) -> dict[str, t.Any]:
-    """For a module's return values."""
     return {
         "name": name or path.address,
         "address": path.address,
@@ -384,7 +383,6 @@ class Interface:
     networks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         return {**vars(self), "addresses": list(self.addresses), "networks": list(self.networks)}
 
 

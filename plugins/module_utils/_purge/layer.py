@@ -98,7 +98,6 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
         return dataclasses.replace(found, erase=parse_erase(identified), controller=path, flbas=flbas, namespaces=len(numbers))
 
     def plan(self, state: PurgeStates) -> list[Step]:
-        """See :func:`plan.plan`."""
         return plan(state, self.spec)
 
     def verify(self, state: PurgeStates) -> list[Difference]:

@@ -41,7 +41,6 @@ class NotedProcess:
         return self.wait(patience)
 
     def kill(self) -> bool:
-        """Kill the process."""
         return self.end(signal.SIGKILL, 10.0)
 
     def wait(self, patience: float) -> bool:

@@ -163,8 +163,6 @@ class DestroyMachine(Operation):
 
 @frozen
 class RemoveFolder(Operation):
-    """Remove the folder of the rack."""
-
     def carry_out(self, layer: t.Any, _step: Step) -> None:
         remove_folder(layer.places.rack)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError, failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan as raid_plan
@@ -80,15 +80,13 @@ class RaidCacheLayer(RaidLayer[ControllerSpec]):
 def run_info_module(module: AnsibleModule) -> t.NoReturn:
     """The body of the module ``raid_cache_info``."""
     name, path = module.params["provider"], module.params["tool_path"]
-    try:
+    with failing(module):
         if name == AUTO and path:
             raise BadInput(tool_path_alone(path))
         runner = Runner()
         providers = registry.find_tools(runner) if name == AUTO else [registry.find_tool(runner, name, path)]
         # One broken tool must not hide the controllers of the others; one that was requested must not fail silently.
         host = registry.read_host(providers, tolerant=name == AUTO)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     problems = host.problems
     for problem in problems:
         module.warn(problem)

@@ -9,7 +9,7 @@ import math
 import time
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError, failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.request import RUNNER_OPTIONS, RequestedRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostOutcome, run_host
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import argument_spec, checked
@@ -58,9 +58,7 @@ class Measurement:
 
 def run_host_and_measure(module: AnsibleModule) -> t.NoReturn:
     """The body of the module ``sweep_step``: converge all layers of the host, start the measurement, and exit with both results."""
-    try:
+    with failing(module):
         params = checked("layers", argument_spec(), module.params["layers"])
         measurement = Measurement(module.params["benchmark"], module.params["settle"])
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
     run_host(module, params, lambda outcome: {"benchmark": measurement.start(outcome, check_mode=module.check_mode)})

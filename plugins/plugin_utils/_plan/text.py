@@ -150,7 +150,6 @@ def wrapped(text: str, width: int, first: str, others: str) -> str:
 
 
 def as_markdown(plans: t.Sequence[HostPlan], groups: t.Sequence[Group], layers: t.Sequence[str] | None = None) -> str:
-    """Every group with all of its hosts."""
     predicates = within(_PREDICATES, layers)
     lines = ["# Plan", "", escaped(summary(plans, layers)), ""]
     for group in groups:

@@ -18,7 +18,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot as enhanceio_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import PREFIX
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.tests.simulators.enhanceio import EioCli, Sysctl
 from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import FAST_REMOVE, Driver, new_state
@@ -107,10 +107,7 @@ class SimulatedEnhanceIO:
         handler: t.Callable[[t.Sequence[str]], Answer] = getattr(self, f"_{os.path.basename(self.find(words[0]))}")
         self.calls.append(words)
         answer = handler(words[1:]) if _only_reads(words) else self._change(lambda: handler(words[1:]))
-        completed = Completed(words, answer.rc, answer.stdout, answer.stderr)
-        if ok is not None and completed.rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return Completed(words, answer.rc, answer.stdout, answer.stderr).require(ok, item)
 
     def strikable(self, function: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
         """The same function as something that a kill can come before or after, as it can around a command."""

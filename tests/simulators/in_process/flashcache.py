@@ -13,7 +13,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache, flashcache_kernel, simulator
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
@@ -172,10 +172,7 @@ class FlashcacheHost:
         kind = self.kinds.get(words[0])
         answer = kind(self.state).answer(words[1:], stdin) if kind is not None else self.host_command(words)
         self.after(words)
-        completed = Completed(words, answer.rc, answer.stdout, answer.stderr)
-        if ok is not None and completed.rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return Completed(words, answer.rc, answer.stdout, answer.stderr).require(ok, item)
 
     def host_command(self, words: tuple[str, ...]) -> simulator.Answer:
         """What belongs to every host."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import TimedOut, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Simulator, State, spoiled
 
@@ -52,7 +52,4 @@ class SimulatedRunner:
             raise TimedOut(f"{completed.command_line} did not end within {timeout:g} seconds and was stopped.", item=item, completed=completed)
         answer = kind(state).answer(words[1:], stdin)
         stdout = spoiled(answer.stdout.encode(), state["faults"]).decode(errors="replace")
-        completed = Completed(words, answer.rc, stdout, answer.stderr)
-        if ok is not None and completed.rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return Completed(words, answer.rc, stdout, answer.stderr).require(ok, item)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import typing as t
 from pathlib import Path
 
 import yaml
@@ -19,12 +18,12 @@ LIST = TOP / "tests/unit/data/public_interface.txt"
 RUNTIME = yaml.safe_load((TOP / "meta/runtime.yml").read_text())
 
 
-def _block(text: str, name: str) -> dict[str, t.Any]:
+def _block(text, name):
     found = re.search(rf'^{name} = r?"""(.*?)"""', text, flags=re.MULTILINE | re.DOTALL)
     return (yaml.safe_load(found.group(1)) if found else None) or {}
 
 
-def _fragments(documentation: dict[str, t.Any]) -> t.Iterator[dict[str, t.Any]]:
+def _fragments(documentation):
     names = documentation.get("extends_documentation_fragment") or []
     for name in [names] if isinstance(names, str) else names:
         if name.startswith("cachefleet.storage."):
@@ -33,19 +32,19 @@ def _fragments(documentation: dict[str, t.Any]) -> t.Iterator[dict[str, t.Any]]:
             yield yaml.safe_load(getattr(parts, (part or "documentation").upper()))
 
 
-def _names(prefix: str, entries: dict[str, t.Any] | None, below: str) -> t.Iterator[str]:
+def _names(prefix, entries, below):
     for name, entry in (entries or {}).items():
         for one in (name, *(entry.get("aliases") or [])):
             yield f"{prefix}.{one}"
             yield from _names(f"{prefix}.{one}", entry.get(below), below)
 
 
-def _is_step(documentation: dict[str, t.Any]) -> bool:
+def _is_step(documentation):
     """Whether a plugin is for the roles and playbooks of this collection only, as its first line says."""
     return documentation["short_description"].startswith("Step of ")
 
 
-def interface() -> set[str]:
+def interface():
     """Every name that a user may write or read, with where it stands."""
     found: set[str] = set()
     for path in (TOP / "plugins/modules").glob("*.py"):
@@ -66,7 +65,7 @@ def interface() -> set[str]:
     return found
 
 
-def _redirected(name: str, now: set[str]) -> bool:
+def _redirected(name, now):
     kind, _space, rest = name.partition(" ")
     module, dot, below = rest.partition(".")
     leads = (RUNTIME.get("plugin_routing", {}).get("modules", {}).get(module) or {}).get("redirect")

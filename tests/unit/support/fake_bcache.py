@@ -309,10 +309,7 @@ class FakeBcache:
             raise ToolMissing(f"{words[0]} is missing", item=item)
         self.calls.append(" ".join(words))
         rc, out, err = self.effect(" ".join(words), lambda: getattr(self, "_" + words[0].replace("-", "_"))(words[1:]))
-        completed = Completed(tuple(words), rc, out, err)
-        if ok is not None and rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return Completed(tuple(words), rc, out, err).require(ok, item)
 
     def _kernel_name(self, path: str) -> str:
         return os.path.basename(os.path.realpath(self.root / path.lstrip("/")))

@@ -12,7 +12,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import load_modules
@@ -122,10 +122,7 @@ class FakeDm:
         if moment:
             raise Killed
         self.work()
-        completed = Completed(words, rc, out, err)
-        if ok is not None and rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return Completed(words, rc, out, err).require(ok, item)
 
     def _carry_out(self, words: tuple[str, ...], *, inside: bool = False) -> tuple[int, str, str]:
         lie = next((rc for start, rc in self.lies.items() if " ".join(words).startswith(start)), None)

@@ -145,9 +145,7 @@ class FakeDrives:
             raise Killed
         completed = Completed(words, rc, out, err)
         self.history.append(completed)
-        if ok is not None and rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return completed.require(ok, item)
 
     def _udevadm(self, _words: tuple[str, ...], _stdin: str, _half: bool) -> tuple[int, str, str]:
         return 0, "", ""

@@ -474,7 +474,7 @@ class FakeLvm:
         return None
 
     def _lvcreate(self, words: list[str]) -> str | None:
-        option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
+        option = dict(zip(words, words[1:]))
         volume = self._new_volume(words, option)
         if volume["name"] in self.unattached:
             return f"! Logical Volume {volume['name']} already exists in volume group vg.\n"
@@ -501,7 +501,7 @@ class FakeLvm:
 
     def _half_lvcreate(self, words: list[str]) -> None:
         """A mirror whose creation was killed: its metadata stand alone and visible, and it was not started."""
-        option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
+        option = dict(zip(words, words[1:]))
         volume = self._new_volume(words, option)
         self.unattached[volume["name"]] = {**volume, "half": volume["legs"] == "raid1"}
 
@@ -515,7 +515,7 @@ class FakeLvm:
             return ""
         if "--uncache" in words:
             return self._uncache()
-        option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
+        option = dict(zip(words, words[1:]))
         if option["--type"] == "cache-pool":
             return self._join(option, words[-1].split("/")[1])
         assert self.cache is None, "LVM attaches one cache to a volume"
@@ -578,7 +578,7 @@ class FakeLvm:
 
     def _lvchange(self, words: list[str]) -> str | None:
         """With a stored cleaner every command ends with 0, and only another mode takes it away."""
-        option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
+        option = dict(zip(words, words[1:]))
         if words[-1] == "vg/data" and "--activate" in option:
             if "--config" not in option and self.interrupted_attach:
                 return "! Check of pool vg/data_cache_cpool failed (status:1). Manual repair required!\n"
@@ -616,7 +616,7 @@ class FakeLvm:
         cache = self.cache
         if cache is None or "--activate" in words:
             return
-        option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
+        option = dict(zip(words, words[1:]))
         if cache["kind"] == "writecache" and "--cachesettings" in option:
             table = cache["table"]
             self._change_writecache(cache, option["--cachesettings"])
@@ -690,3 +690,8 @@ def present(
         cache_check=lvm.has("cache_check"),
         **fields,
     )
+
+
+def dirty_cachepool() -> FakeLvm:
+    """A host with a write-back cache that has dirty blocks."""
+    return FakeLvm(fast="cachepool", mode="writeback", dirty=839)

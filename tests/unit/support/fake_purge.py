@@ -9,7 +9,7 @@ import os
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import read_sameness
@@ -121,10 +121,7 @@ class FakePurge:
         rc, out, err = getattr(self, f"_{words[0]}")(words)
         if self.kill and words[: len(self.kill)] == self.kill:
             raise Killed
-        completed = Completed(words, rc, out, err)
-        if ok is not None and rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return Completed(words, rc, out, err).require(ok, item)
 
     def erase(self, name: str) -> None:
         self.held.append((self.root / "dev" / name) in {Path(os.path.realpath(place)) for place in Path("/proc/self/fd").iterdir()})

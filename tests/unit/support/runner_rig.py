@@ -110,6 +110,9 @@ class RunnerRig:
     def await_status(self, wanted: t.Callable[[dict[str, t.Any]], bool]) -> dict[str, t.Any]:
         return _await(lambda: self.status, wanted)
 
+    def await_state(self, name: str) -> dict[str, t.Any]:
+        return self.await_status(lambda status: status["state"] == name)
+
     def await_end(self) -> dict[str, t.Any]:
         return self.await_status(lambda status: bool(status) and not is_alive(status))
 

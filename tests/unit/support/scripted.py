@@ -9,7 +9,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import package_advice
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 
@@ -68,6 +68,4 @@ class ScriptedRunner:
             reply = reply.pop(0) if len(reply) > 1 else reply[0]
         completed = Completed(words, reply.rc, reply.stdout, reply.stderr)
         self.history.append(completed)
-        if ok is not None and completed.rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
+        return completed.require(ok, item)

@@ -351,3 +351,11 @@ def _stack(number: int, variant: str) -> dict[str, t.Any]:
     ]
     said = {"path": "/dev/dm-0", "identity": "vg0/data", "verdict": "durable", "reason": "Every flush reaches the drives.", "unflushed": "may_be_lost"}
     return {**said, "device_loss": "loses", "layers": [top, *drives]}
+
+
+def change(folder: Path, **meta: t.Any) -> None:
+    """A host says something else of a cell."""
+    path = folder / "meta.json"
+    message = {**json.loads(path.read_text()), **meta}
+    message["files"] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file != path}
+    path.write_text(json.dumps(message))

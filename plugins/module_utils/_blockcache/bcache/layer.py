@@ -113,7 +113,6 @@ class BcacheLayer(CacheLayer[BcacheState, t.Sequence[BcacheSpec]]):
         return supers
 
     def plan(self, state: BcacheState) -> list[Step]:
-        """See :func:`bcache_plan.plan`."""
         return bcache_plan.plan(state, self.spec)
 
     def facts(self, state: BcacheState) -> dict[str, t.Any]:

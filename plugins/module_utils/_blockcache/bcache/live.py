@@ -42,7 +42,6 @@ class Item:
         return self.spec.name
 
     def step(self, attribute: str, before: t.Any, after: t.Any, action: str, operation: Operation) -> Step:
-        """One step of this item."""
         return Step(LAYER, self.name, attribute, before, after, action, operation)
 
 

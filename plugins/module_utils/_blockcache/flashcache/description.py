@@ -28,7 +28,6 @@ if t.TYPE_CHECKING:
 
 
 def candidates_of(caches: t.Sequence[CacheState], devices: Devices, runner: Runner, root: Path, every: bool) -> list[Candidate]:
-    """One candidate for each cache."""
     # What a cache was made with, by name; a cache that only lies on its SSD is in no such table.
     running = read_running(devices, runner, root)
     found = []

@@ -62,8 +62,6 @@ def plan(state: FlashcacheState, specs: t.Sequence[FlashcacheSpec]) -> list[Step
 
 
 class CachePlan(Diff):
-    """The plan of one cache."""
-
     def steps(self) -> list[Step]:
         if not self.running and self.candidates & self.state.removing:
             raise self._refused(

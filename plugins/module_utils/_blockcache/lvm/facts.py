@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import report as lvm_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import CLEANER, GONE, INTEGRITY, LAYER, LvmState, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotUnderstood, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood, TimedOut
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
@@ -61,7 +61,6 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
 
 
 def describe(state: LvmState, cached: LogicalVolume) -> CacheState:
-    """One cached volume."""
     pool = state.pool_of(cached)
     kernel = state.kernel.get(cached.full_name)
     condition, reason = lvm_health.diagnose(state, cached)
@@ -121,7 +120,7 @@ def read_report(runner: Runner, *options: str, timeout: float | None = None) -> 
         return lvm_report.parse_report(completed.stdout)
     except NotUnderstood as error:
         if completed.rc:
-            raise _failed(completed) from None
+            raise completed.failure() from None
         error.completed = completed
         raise
 
@@ -139,12 +138,8 @@ def _run_report(runner: Runner, options: t.Sequence[str], timeout: float | None)
         if not lacking:
             return completed
         if not lacking <= frozenset(lvm_report.NEWER_FIELDS) - without:
-            raise _failed(completed)
+            raise completed.failure()
         without |= lacking
-
-
-def _failed(completed: Completed) -> CommandFailed:
-    return CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
 
 
 def _read_report_of_busy(runner: Runner) -> lvm_report.Report:

@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.boot_volume import read_boot_volumes
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import Attach, VolumeOperation, failed
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import Attach, VolumeOperation
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
@@ -192,7 +192,7 @@ class LvmCacheLayer(Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         if completed.rc != 0:
             self._require_going_on(step)
             if took_effect is not None and not took_effect():
-                raise failed(step, completed)
+                raise completed.failure(step.item, f"{step.item}: ")
         elif completed.unwritten:
             self.warn(f"{step.item}: {completed.command_line} did its work and could not write what it keeps of it: {completed.unwritten}.")
         return completed

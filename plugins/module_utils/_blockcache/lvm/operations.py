@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import TAG
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev, users
@@ -28,7 +28,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_e
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 #: What the kernel needs for a RAID1 of LVM.
 MIRROR_MODULES = ("dm-raid", "raid1")
@@ -506,12 +505,6 @@ class FinishDetaching(VolumeOperation):
 # -- parts of operations
 
 
-def failed(step: Step, completed: Completed) -> CommandFailed:
-    return CommandFailed(
-        f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
-    )
-
-
 def _lvcreate(name: str, extents: int) -> list[str]:
     # Our own lvcreate and not lvconvert --cachedevice, which names the volume itself, tags nothing and mirrors nothing.
     return ["lvcreate", "--yes", "--addtag", TAG, "--name", name, "--extents", str(extents)]
@@ -578,7 +571,7 @@ def _change_settings(layer: t.Any, cached: CachedVolume, step: Step, values: t.M
             completed=completed,
         )
     if completed.rc and not stored():
-        raise failed(step, completed)
+        raise completed.failure(step.item, f"{step.item}: ")
 
 
 def _mount_as_at_boot(layer: t.Any, cached: CachedVolume, step: Step) -> None:

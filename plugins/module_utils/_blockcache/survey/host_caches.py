@@ -63,7 +63,6 @@ class Drain:
     seconds_until_clean: float | None
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For a module's return values."""
         return dataclasses.asdict(self)
 
 

@@ -144,7 +144,6 @@ def rules_for(match: Match, drives: t.Sequence[Reach]) -> list[str]:
 
 
 def exceptions_of(line: str) -> set[udev_rule.RuleKey]:
-    """The drives that a rule by match excepts."""
     return {udev_rule.RuleKey(name, value) for name, values in _EXCEPTION.findall(line) for value in values.split("|")}
 
 

@@ -318,7 +318,6 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
         )
 
     def plan(self, state: AoeInitiatorState) -> list[Step]:
-        """See :func:`plan`."""
         return [] if self.spec is None else plan(state, self.spec)
 
     def verify(self, state: AoeInitiatorState) -> list[Difference]:

@@ -102,8 +102,6 @@ def with_mtu(text: str, stanza: Stanza, mtu: int) -> str:
 
 
 class Ifupdown(BootProvider):
-    """See the head of this file."""
-
     name = "ifupdown"
     title = "ifupdown"
 

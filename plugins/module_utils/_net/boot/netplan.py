@@ -36,8 +36,6 @@ _HARMLESS = re.compile(r"^[A-Za-z0-9_.:@-]+\Z")
 
 
 class Netplan(BootProvider):
-    """See the head of this file."""
-
     name = "netplan"
     title = "netplan"
 

@@ -61,8 +61,6 @@ def parse_status(text: str) -> dict[str, str]:
 
 
 class SystemdNetworkd(BootProvider):
-    """See the head of this file."""
-
     name = "systemd_networkd"
     title = "systemd-networkd"
 

@@ -69,8 +69,6 @@ def _rows(text: str, count: int) -> list[list[str]]:
 
 
 class NetworkManager(BootProvider):
-    """See the head of this file."""
-
     name = "networkmanager"
     title = "NetworkManager"
 

@@ -46,8 +46,6 @@ def with_mtu(text: str, mtu: int) -> str:
 
 
 class Wicked(BootProvider):
-    """See the head of this file."""
-
     name = "wicked"
     title = "wicked"
 

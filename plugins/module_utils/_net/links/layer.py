@@ -65,7 +65,6 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
         return LinkState(links, carrying(self.runner, links, peers), ipv6_addresses(self.root), find_places(self.runner, links, kept, self.root))
 
     def plan(self, state: LinkState) -> list[Step]:
-        """See :func:`plan_links`."""
         return plan_links(state, self.spec, self.direction)
 
     def directions(self, state: LinkState) -> list[str]:

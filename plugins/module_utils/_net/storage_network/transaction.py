@@ -111,12 +111,10 @@ class StorageNetworkLayer(Layer[States, NetworkSpec]):
         return {name: value for one, layer in self._layers.items() for name, value in layer.facts(state[one]).items()}
 
     def check_settled(self, state: States) -> None:
-        """In all layers."""
         for name, layer in self._layers.items():
             layer.check_settled(state[name])
 
     def check_planned(self, state: States) -> None:
-        """In all layers."""
         for name, layer in self._layers.items():
             layer.check_planned(state[name])
 

@@ -129,7 +129,6 @@ class Block:
 
     @property
     def first_label(self) -> str | None:
-        """The label of its first line."""
         return self._first
 
     def add(self, line: Line) -> None:

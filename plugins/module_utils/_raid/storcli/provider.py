@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import ADAPTER_DRIVERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
@@ -166,7 +165,7 @@ class StorCli(RaidProvider):
         """
         completed = self.run(*words, *LAST_WORDS)
         if not completed.stdout.strip() and completed.rc != 0:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
+            raise completed.failure()
         return read_output(completed.stdout)
 
     # What cannot be done

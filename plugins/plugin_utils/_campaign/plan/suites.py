@@ -378,15 +378,6 @@ def _read_decides(decides: t.Any, where: str) -> list[tuple[str, tuple[str, ...]
     return rules
 
 
-def check_suite(name: str, suite: t.Any, suites: t.Mapping[str, t.Any] | None = None) -> None:
-    """Whether a suite is one.
-
-    :param suites: those that it may extend.
-    :raises BadInput: see :func:`read_suite`.
-    """
-    read_suite(name, {**(suites or {}), name: suite})
-
-
 def _extended(name: str, suites: t.Mapping[str, t.Any], seen: tuple[str, ...]) -> dict[str, t.Any]:
     """A suite with what it takes over from the one that it extends. Its own keys win; options, matrix and axes are joined."""
     where = f"fio_benchmark_suites: suite {name}"

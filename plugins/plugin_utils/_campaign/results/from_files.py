@@ -404,7 +404,6 @@ class StoredCell:
 
     @functools.cached_property
     def consistent(self) -> tuple[dict[str, t.Any], list[str]]:
-        """See :func:`consistent_summary`."""
         return consistent_summary(self.record)
 
     @functools.cached_property

@@ -66,7 +66,6 @@ class CampaignTables:
         self._pooled = {cell: merge_histograms(parts).pooled for cell, parts in cells.items()}
 
     def figures(self, sets: t.Sequence[RunSet]) -> list[SetFigures]:
-        """The figures of each set."""
         rates = self._rates(sets)
         pooled = [self._pooled_of(one) for one in sets]
         more = self._pooled_anew([number for number, one in enumerate(pooled) if one is None], sets)

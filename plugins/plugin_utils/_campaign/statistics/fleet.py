@@ -59,7 +59,6 @@ class FleetComparison:
     :param hosts: the ratio of each host, lowest first.
     :param left_out: hosts without a number on a side.
     :param higher: hosts with a ratio above 1, ``lower``: below.
-    :param sign_p: two-sided p of that many, by the sign test; ``None`` without any.
     :param against: hosts on the other side of 1 than the whole, by at least the practical threshold.
     """
 
@@ -69,7 +68,6 @@ class FleetComparison:
     left_out: tuple[str, ...]
     higher: int
     lower: int
-    sign_p: float | None
     against: tuple[HostRatio, ...]
 
 
@@ -92,23 +90,15 @@ def compare_fleet(
     else:
         overall = compare_in_blocks(usable.values(), higher_is_better=higher_is_better, practical=practical, confidence=confidence)
     ordered = tuple(sorted((HostRatio(host, ratio) for host, ratio in ratios.items()), key=lambda one: (one.ratio, one.host)))
-    higher, lower = sum(one.ratio > 1 for one in ordered), sum(one.ratio < 1 for one in ordered)
     return FleetComparison(
         unit=unit,
         overall=overall,
         hosts=ordered,
         left_out=tuple(host for host in sides if host not in usable),
-        higher=higher,
-        lower=lower,
-        sign_p=_sign_test(higher, lower) if higher + lower else None,
+        higher=sum(one.ratio > 1 for one in ordered),
+        lower=sum(one.ratio < 1 for one in ordered),
         against=_against(ordered, overall.ratio, practical),
     )
-
-
-def _sign_test(higher: int, lower: int) -> float:
-    """Two-sided p of the binomial test with equal chances. Importing ``scipy.stats`` for it takes longer than the whole report of a few hosts."""
-    count = higher + lower
-    return min(1.0, 2 * sum(math.comb(count, number) for number in range(min(higher, lower) + 1)) / 2**count)
 
 
 def signed_rank_interval(values: NDArray[t.Any], confidence: float) -> tuple[float, Interval]:

@@ -24,9 +24,6 @@ if t.TYPE_CHECKING:
 #: Throughput within this share of the most is the most.
 SAME_THROUGHPUT = 0.05
 
-#: The loads around a limit should be no further apart than this share.
-NARROW_BRACKET = 0.10
-
 
 @dataclass(frozen=True)
 class LoadPoint:
@@ -51,7 +48,6 @@ class UnderLimit:
     :param latency: ns, there, smoothed; of the lowest load if none keeps the limit.
     :param over: the lowest load that does not keep the limit.
     :param estimate: IOPS between the last load under and the first over the limit, interpolated; only when ``found``.
-    :param next_load: the load to measure next if the two are more than 10 % apart, whole if they are.
     """
 
     limit: float
@@ -61,7 +57,6 @@ class UnderLimit:
     latency: float
     over: float | None
     estimate: float | None = None
-    next_load: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,7 @@ class Knee:
 
     :param state: ``found``; ``at_least``: it still rises at the highest one tested; ``too_few``: fewer than three were tested.
     :param at: that load or block size; ``reached``: smoothed throughput there.
-    :param most: the most throughput there is, smoothed; ``most_at``: where.
+    :param most: the most throughput there is, smoothed.
     :param falls_to: throughput at the highest load tested by the most, where that is more than 5 % less; else ``None``.
     """
 
@@ -78,7 +73,6 @@ class Knee:
     at: float
     reached: float
     most: float
-    most_at: float
     falls_to: float | None
 
 
@@ -102,26 +96,26 @@ def iops_under_limit(points: t.Iterable[LoadPoint], limit: float) -> UnderLimit:
     under, over = kept - 1, kept
     share = math.log(limit / smooth[under]) / math.log(smooth[over] / smooth[under])
     between = float(iops[under] + share * (iops[over] - iops[under]))
-    return UnderLimit(limit, "found", *found, float(load[over]), max(between, found[1]), _next_load(float(load[under]), float(load[over])))
+    return UnderLimit(limit, "found", *found, float(load[over]), max(between, found[1]))
 
 
-def saturation(points: t.Iterable[LoadPoint], *, tolerance: float = SAME_THROUGHPUT) -> Knee:
+def saturation(points: t.Iterable[LoadPoint]) -> Knee:
     """The lowest load with all the IOPS there are.
 
     :raises BadInput: without points, or for values that are not positive.
     """
     load, iops, _latency, weights = _curve(points)
-    return _knee(load, iops, weights, tolerance)
+    return _knee(load, iops, weights)
 
 
-def best_block_size(points: t.Iterable[tuple[int, float]], *, tolerance: float = SAME_THROUGHPUT) -> Knee:
+def best_block_size(points: t.Iterable[tuple[int, float]]) -> Knee:
     """The smallest block with all the bandwidth there is: larger ones only cost IOPS and latency.
 
     :param points: block size in bytes and IOPS of each measurement; ``reached`` and ``most`` of the answer are bytes per second.
     :raises BadInput: without points, or for values that are not positive.
     """
     size, bandwidth, _latency, weights = _curve(LoadPoint(block, block * iops, 1.0) for block, iops in points)
-    return _knee(size, bandwidth, weights, tolerance)
+    return _knee(size, bandwidth, weights)
 
 
 def _curve(points: t.Iterable[LoadPoint]) -> tuple[NDArray[t.Any], NDArray[t.Any], NDArray[t.Any], NDArray[t.Any]]:
@@ -137,22 +131,12 @@ def _curve(points: t.Iterable[LoadPoint]) -> tuple[NDArray[t.Any], NDArray[t.Any
     return unique, np.array([np.median(iops[part]) for part in parts]), np.array([np.median(latency[part]) for part in parts]), repeats.astype(float)
 
 
-def _next_load(under: float, over: float) -> float | None:
-    if over <= under * (1 + NARROW_BRACKET):
-        return None
-    middle = math.sqrt(under * over)
-    if not (under.is_integer() and over.is_integer()):
-        return middle
-    whole = min(max(round(middle), int(under) + 1), int(over) - 1)
-    return float(whole) if under < whole < over else None
-
-
-def _knee(load: NDArray[t.Any], throughput: NDArray[t.Any], weights: NDArray[t.Any], tolerance: float) -> Knee:
+def _knee(load: NDArray[t.Any], throughput: NDArray[t.Any], weights: NDArray[t.Any]) -> Knee:
     top = int(np.argmax(throughput))
     # What falls after the peak does not show how it was reached.
     smooth = scipy_optimize.isotonic_regression(throughput[: top + 1], weights=weights[: top + 1]).x
-    at = int(np.argmax(smooth >= (1 - tolerance) * smooth[-1]))
+    at = int(np.argmax(smooth >= (1 - SAME_THROUGHPUT) * smooth[-1]))
     last = load.size - 1
     state = "too_few" if load.size < 3 else "at_least" if at == last else "found"
     falls_to = float(throughput[last] / smooth[-1])
-    return Knee(state, float(load[at]), float(smooth[at]), float(smooth[-1]), float(load[top]), falls_to if falls_to < 1 - tolerance else None)
+    return Knee(state, float(load[at]), float(smooth[at]), float(smooth[-1]), falls_to if falls_to < 1 - SAME_THROUGHPUT else None)

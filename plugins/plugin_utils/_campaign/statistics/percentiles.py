@@ -64,22 +64,6 @@ class Percentile:
 
 
 @dataclass(frozen=True)
-class FleetPercentile:
-    """A percentile of several hosts as one, and how far they are apart.
-
-    :param merged: of all their I/Os.
-    :param low: name and ns of the host with the lowest, ``high`` with the highest; ``None`` if no host has samples enough.
-    :param hosts: how many hosts have samples enough, and ``of`` how many.
-    """
-
-    merged: Percentile
-    low: tuple[str, int] | None
-    high: tuple[str, int] | None
-    hosts: int
-    of: int
-
-
-@dataclass(frozen=True)
 class Moments:
     """Count, extremes, mean and standard deviation (with n - 1, as fio prints it) of a latency in ns."""
 
@@ -128,19 +112,6 @@ def percentiles(of: Histogram, percents: t.Sequence[float] = PERCENTS) -> tuple[
     values: t.Sequence[int | None] = percentile_values(of, percents) if total else (None,) * len(percents)
     needed = [samples_needed(percent) for percent in percents]
     return tuple(Percentile(percent, value if total >= least else None, total, least) for percent, value, least in zip(percents, values, needed))
-
-
-def over_hosts(by_host: t.Mapping[str, Histogram], percents: t.Sequence[float] = PERCENTS) -> tuple[FleetPercentile, ...]:
-    """Percentiles of all hosts as one, and the range over the hosts."""
-    each = {host: percentiles(of, percents) for host, of in by_host.items()}
-    found = []
-    for index, whole in enumerate(percentiles(merged(by_host.values()), percents)):
-        known = [(host, values[index].value) for host, values in each.items()]
-        known_values = [(host, value) for host, value in known if value is not None]
-        low = min(known_values, key=lambda one: one[1], default=None)
-        high = max(known_values, key=lambda one: one[1], default=None)
-        found.append(FleetPercentile(whole, low, high, len(known_values), len(known)))
-    return tuple(found)
 
 
 def samples_needed(percent: float) -> int:

@@ -117,9 +117,6 @@ _COUNTED = 0.5
 #: More values than this are averaged before changes (but not before periods and stalls) are searched: 18 hours become points of 36 s.
 _MOST = 1800
 
-#: The worst window is this share of a run, and at least so many values.
-_WINDOW, _SHORTEST_WINDOW = 0.1, 5
-
 
 #: Fewer stalls than this are no oscillation, however evenly they come.
 _REPEATED = 5
@@ -201,7 +198,6 @@ class SeriesFinding:
     :param kind: one of :data:`KINDS`.
     :param reason: why it is ``unknown``, else empty.
     :param mean: of all values; ``median`` too.
-    :param worst_window: the lowest mean of any window of a tenth of the run.
     :param variation: standard deviation of the noise around the levels by the mean.
     :param memory: correlation of neighbours in that noise, 0 to 0.95.
     :param spikes: single values far from those around them, stalls of one interval among them.
@@ -216,7 +212,6 @@ class SeriesFinding:
     count: int
     mean: float
     median: float
-    worst_window: float
     variation: float
     memory: float
     spikes: int
@@ -263,7 +258,7 @@ def classify(values: ArrayLike, *, interval: float = 1.0, bandwidth: ArrayLike |
 
 def _unknown(series: NDArray[t.Any], reason: str) -> SeriesFinding:
     mean, median = (float(series.mean()), float(np.median(series))) if series.size else (0.0, 0.0)
-    return SeriesFinding("unknown", reason, series.size, mean, median, mean, 0.0, 0.0, 0, 0.0, ())
+    return SeriesFinding("unknown", reason, series.size, mean, median, 0.0, 0.0, 0, 0.0, ())
 
 
 @dataclass(frozen=True)
@@ -306,7 +301,6 @@ def _named(series: NDArray[t.Any], interval: float) -> SeriesFinding:
         count=series.size,
         mean=mean,
         median=median,
-        worst_window=_worst_window(series),
         variation=noise.sigma / mean,
         memory=noise.rho,
         spikes=without_spikes(series, noise)[1] if stalls else spikes,
@@ -391,9 +385,3 @@ def _with_bandwidth(finding: SeriesFinding, series: NDArray[t.Any], bandwidth: N
     if approach is not None:
         approach = replace(approach, bandwidth=approach.level * float(bandwidth.sum()) / float(series.sum()))
     return replace(finding, change=change, approach=approach)
-
-
-def _worst_window(series: NDArray[t.Any]) -> float:
-    window = min(max(int(series.size * _WINDOW), _SHORTEST_WINDOW), series.size)
-    sums = np.concatenate(([0.0], np.cumsum(series)))
-    return float((sums[window:] - sums[:-window]).min() / window)

@@ -82,7 +82,6 @@ def round_text(found: t.Sequence[ClassProgress], repeats: int) -> str:
 
 
 def end_text(states: t.Sequence[HostState]) -> str:
-    """The end of a sweep, host by host."""
     lines = []
     for state in states:
         due = [key for key in state.order if _is_due(state, key)]

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import reading as files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import CAMPAIGN, cell, pack, said_of
 
 SPOOL = "/var/lib/cachefleet/spool"
@@ -63,13 +64,14 @@ class Host:
         return self.answer
 
     def run(self, *, check_mode=False, **args):
-        task = types.SimpleNamespace(args=args, check_mode=check_mode, async_val=0, diff=False)
-        action = object.__new__(self.module.ActionModule)
-        display = types.SimpleNamespace(display=self.printed.append, warning=self.printed.append)
-        vars(action).update(
-            _display=display, _task=task, _connection=self.connection, _play_context=None, _loader=None, _templar=None, _cleanup_remote_tmp=False
-        )
-        return action.run(task_vars={"inventory_hostname": self.name})
+        return made_action(self.module, args, self.printed, check_mode=check_mode, _connection=self.connection).run(task_vars={"inventory_hostname": self.name})
+
+    def collect(self, folder, archive, **more):
+        return self.run(path=str(folder), archive=message(archive), **more)
+
+
+def collecting(monkeypatch, archive):
+    return Host(collect_action, monkeypatch, Connection(archive))
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_campaign_is_opened_once(folder, monkeypatch):
 def test_measured_cells_are_not_due(folder, tmp_path, monkeypatch):
     done = {"workload_sha256": read_job(WANTED["job"], "randwrite-4k").workload_sha256, "target": {"path": "/dev/vg0/x", "used_size": 1 << 30}}
     archive = pack(tmp_path / "a.tar", cell(**done))
-    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
+    collecting(monkeypatch, archive).collect(folder, archive)
     host = Host(campaign_action, monkeypatch)
     arguments = {"results": str(folder.parent), "name": CAMPAIGN, "variant": "before"}
     more = {**WANTED, "repeat": 2}
@@ -132,7 +134,7 @@ STEP = {"number": 0, "cells": [{"name": "randwrite-4k", "repeat": 1}]}
 @pytest.mark.parametrize("sha256", [None, "x", "0" * 64])
 def test_earlier_version_results_are_reported_before_remeasurement(folder, tmp_path, monkeypatch, sha256):
     archive = pack(tmp_path / "a.tar", cell(measurement_sha256=sha256, finished=1.0e9) if sha256 else cell())
-    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
+    collecting(monkeypatch, archive).collect(folder, archive)
     host = Host(campaign_action, monkeypatch)
     arguments = {"results": str(folder.parent), "name": CAMPAIGN, "variant": "before", "cells": [{"name": "randwrite-4k", "repeat": 1}], "steps": [STEP]}
     result = host.run(**arguments)
@@ -188,8 +190,8 @@ def test_invalid_host_folder_name_is_reported_before_measurement(tmp_path, monke
 
 
 def test_results_are_removed_from_host_only_after_they_are_stored(folder, archive, monkeypatch):
-    host = Host(collect_action, monkeypatch, Connection(archive))
-    result = host.run(path=str(folder), archive=message(archive))
+    host = collecting(monkeypatch, archive)
+    result = host.collect(folder, archive)
     assert (result["changed"], result["stored"], result["states"]) == (True, ["before/randwrite-4k/1"], {"ok": 1})
     assert host.removed == [f"{SPOOL}/{CAMPAIGN}", REMOTE]
     assert store.load_campaign(folder).cells[0].state == "ok"
@@ -197,22 +199,22 @@ def test_results_are_removed_from_host_only_after_they_are_stored(folder, archiv
 
 
 def test_no_change_on_second_collection(folder, archive, monkeypatch):
-    host = Host(collect_action, monkeypatch, Connection(archive))
-    host.run(path=str(folder), archive=message(archive))
+    host = collecting(monkeypatch, archive)
+    host.collect(folder, archive)
     host.answer = {"rc": 0, "stdout": ""}
-    result = host.run(path=str(folder), archive=message(archive))
+    result = host.collect(folder, archive)
     assert (result["changed"], result["unchanged"]) == (False, ["before/randwrite-4k/1"])
 
 
 def test_keep_on_host_keeps_the_archive(folder, archive, monkeypatch):
-    host = Host(collect_action, monkeypatch, Connection(archive))
-    assert host.run(path=str(folder), archive=message(archive), keep_on_host=True)["changed"]
+    host = collecting(monkeypatch, archive)
+    assert host.collect(folder, archive, keep_on_host=True)["changed"]
     assert host.removed == []
 
 
 def test_check_mode_fetches_nothing(folder, archive, monkeypatch):
-    host = Host(collect_action, monkeypatch, Connection(archive))
-    assert host.run(check_mode=True, path=str(folder), archive=message(archive))["changed"]
+    host = collecting(monkeypatch, archive)
+    assert host.collect(folder, archive, check_mode=True)["changed"]
     assert host.run(check_mode=True, path=str(folder), archive={})["changed"]
     assert (host.connection.fetched, host.removed) == ([], [])
     assert all("would collect" in line for line in host.printed)
@@ -243,7 +245,7 @@ def test_host_without_results_is_no_change(folder, monkeypatch, archive_said):
     ],
 )
 def test_archive_data_reported_by_host_is_validated(folder, archive, monkeypatch, changes, sentence):
-    host = Host(collect_action, monkeypatch, Connection(archive))
+    host = collecting(monkeypatch, archive)
     result = host.run(path=str(folder), archive=message(archive, **changes))
     assert result["failed"]
     assert sentence in result["msg"]
@@ -297,12 +299,12 @@ def test_archive_size_mismatch_fails_with_both_sizes(folder, tmp_path, monkeypat
 def test_lost_connection_is_handled_by_ansible(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive, AnsibleConnectionFailure("no route to host")))
     with pytest.raises(AnsibleConnectionFailure):
-        host.run(path=str(folder), archive=message(archive))
+        host.collect(folder, archive)
     assert hidden(folder) == []
 
 
 def test_conflicting_ok_result_is_kept_on_both_sides(folder, archive, tmp_path, monkeypatch):
-    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
+    collecting(monkeypatch, archive).collect(folder, archive)
     second = pack(tmp_path / "b.tar", cell(content=b"measured again"))
     host = Host(collect_action, monkeypatch, Connection(second))
     result = host.run(path=str(folder), archive=message(second))
@@ -314,17 +316,17 @@ def test_conflicting_ok_result_is_kept_on_both_sides(folder, archive, tmp_path, 
 
 
 def test_failed_cleanup_on_host_is_no_failure(folder, archive, monkeypatch):
-    host = Host(collect_action, monkeypatch, Connection(archive))
+    host = collecting(monkeypatch, archive)
     host.answer = {"rc": 1, "stderr": "read-only \x1b[31mfile system"}
-    result = host.run(path=str(folder), archive=message(archive))
+    result = host.collect(folder, archive)
     assert "failed" not in result
     assert any("could not be removed from the host: read-only file system" in line for line in host.printed)
 
 
 def test_insufficient_space_is_reported_before_the_fetch(folder, archive, monkeypatch):
     monkeypatch.setattr(files.os, "statvfs", lambda _folder: types.SimpleNamespace(f_bavail=1, f_frsize=4096))
-    host = Host(collect_action, monkeypatch, Connection(archive))
-    result = host.run(path=str(folder), archive=message(archive))
+    host = collecting(monkeypatch, archive)
+    result = host.collect(folder, archive)
     assert "has 4 KiB free and collecting the results of host node1 needs" in result["msg"]
     assert host.connection.fetched == []
 
@@ -333,7 +335,7 @@ def test_insufficient_space_is_reported_before_the_fetch(folder, archive, monkey
 
 
 def test_report_is_printed_and_returned(folder, archive, monkeypatch):
-    Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
+    collecting(monkeypatch, archive).collect(folder, archive)
     store.write_plan(folder, "node2", "before", [("randwrite-4k", 1)], now=campaign_action.datetime.datetime.now())
     host = Host(report_action, monkeypatch, name="localhost")
     result = host.run(path=str(folder), problems={"node2": "out of reach"})

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from ansible_collections.cachefleet.storage.plugins.action import describe, describe_groups
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 
 DRIVE = {"device": "/dev/disk/by-id/ata-A", "write_cache": "disabled"}
 
@@ -25,18 +26,11 @@ def found(*entries, notes=(), host="node1"):
 
 
 def run(module, returned=None, *, check_mode=False, diff=False, variables=None, **args):
-    action = object.__new__(module.ActionModule)
     printed, calls = [], []
-    vars(action).update(
-        _display=types.SimpleNamespace(display=printed.append, warning=printed.append),
-        _task=types.SimpleNamespace(args=args, check_mode=check_mode, async_val=0, diff=diff),
-        _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
-        _play_context=None,
-        _loader=None,
-        _templar=types.SimpleNamespace(template=lambda value: value),
-        _cleanup_remote_tmp=False,
-        _execute_module=lambda name, module_args, task_vars: calls.append((name, module_args)) or returned,
-    )
+    templar = types.SimpleNamespace(template=lambda value: value)
+    action = made_action(module, args, printed, check_mode=check_mode, _templar=templar)
+    action._task.diff = diff
+    action._execute_module = lambda name, module_args, task_vars: calls.append((name, module_args)) or returned
     result = action.run(task_vars={"inventory_hostname": "node1", **(variables or {})})
     return result, printed, calls
 

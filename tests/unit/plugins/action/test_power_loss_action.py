@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import json
-import types
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import power_loss
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 
 SETTINGS = {"sync": "fsync", "how": "power_cut", "target": {"device": "/dev/disk/by-id/x"}}
 WRITER = {"boot_id": "b1", "target": {"path": "/dev/x"}, "stack": {"verdict": "durable", "reason": "R.", "unflushed": "kept", "drives": []}}
@@ -26,16 +26,7 @@ class Test:
         self.printed = []
 
     def run(self, operation, *, check_mode=False, **args):
-        action = object.__new__(power_loss.ActionModule)
-        vars(action).update(
-            _display=types.SimpleNamespace(display=self.printed.append),
-            _task=types.SimpleNamespace(args={"operation": operation, "path": str(self.folder), **args}, check_mode=check_mode, async_val=0, diff=False),
-            _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
-            _play_context=None,
-            _loader=None,
-            _templar=None,
-            _cleanup_remote_tmp=False,
-        )
+        action = made_action(power_loss, {"operation": operation, "path": str(self.folder), **args}, self.printed, check_mode=check_mode)
         return action.run(task_vars={"inventory_hostname": "node1", "ansible_play_hosts_all": ["node1", "node2"]})
 
     def open(self, cuts=2, settings=None):

@@ -10,7 +10,6 @@ import hashlib
 import json
 import pathlib
 import re
-import types
 
 import jinja2
 import pytest
@@ -26,24 +25,13 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 
 def run(module, check_mode=False, **args):
-    action = object.__new__(module.ActionModule)
     printed = []
-    task = types.SimpleNamespace(args=args, check_mode=check_mode, async_val=0, diff=False)
-    display = types.SimpleNamespace(display=printed.append, warning=printed.append)
-    vars(action).update(
-        _display=display,
-        _task=task,
-        _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
-        _play_context=None,
-        _loader=None,
-        _templar=None,
-        _cleanup_remote_tmp=False,
-    )
-    return action.run(task_vars={"inventory_hostname": "localhost"}), printed
+    return made_action(module, args, printed, check_mode=check_mode).run(task_vars={"inventory_hostname": "localhost"}), printed
 
 
 @pytest.fixture(scope="module")

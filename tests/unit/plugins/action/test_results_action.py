@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import types
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import results as results_action
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 CELL = "host0000/writethrough/randread-4k-qd1/1"
@@ -25,12 +25,7 @@ def campaign(tmp_path):
 @pytest.fixture
 def run():
     def ran(path, *, check_mode=False, **args):
-        action = object.__new__(results_action.ActionModule)
-        task = types.SimpleNamespace(args={"path": str(path), **args}, check_mode=check_mode, async_val=0, diff=False)
-        display = types.SimpleNamespace(display=warnings.append, warning=warnings.append)
-        connection = types.SimpleNamespace(become=None, _shell=types.SimpleNamespace(tmpdir=None))
-        vars(action).update(_display=display, _task=task, _connection=connection, _play_context=None, _loader=None, _templar=None, _cleanup_remote_tmp=False)
-        return action.run(task_vars={})
+        return made_action(results_action, {"path": str(path), **args}, warnings, check_mode=check_mode).run(task_vars={})
 
     warnings = ran.warnings = []
     return ran

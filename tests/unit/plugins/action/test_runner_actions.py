@@ -18,6 +18,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.action import release_runner, wait_for_runner
 from ansible_collections.cachefleet.storage.plugins.plugin_utils import _raw_shell
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner import runner_status
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 
 BOOT = "0f9d2f6e-5f0e-4a1c-9a53-5c1b8a3f6a11"
 EPOCH = 1_800_000_000.0
@@ -73,10 +74,7 @@ class Host:
         return {"rc": 0, "stdout": status("finished") if answer == "secret" else answer, "stderr": ""}
 
     def run(self, module=wait_for_runner, *, check_mode=False, name="db1", **args):
-        task = types.SimpleNamespace(args={"campaign": "c1", **args}, check_mode=check_mode, async_val=0, diff=False)
-        action = object.__new__(module.ActionModule)
-        display = types.SimpleNamespace(display=self.printed.append, warning=self.printed.append)
-        vars(action).update(_display=display, _task=task, _connection=self.connection, _play_context=None, _loader=None, _templar=None)
+        action = made_action(module, {"campaign": "c1", **args}, self.printed, check_mode=check_mode, _connection=self.connection)
         return action.run(task_vars={"inventory_hostname": name, "ansible_play_hosts_all": self.play})
 
 

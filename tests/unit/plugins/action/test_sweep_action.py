@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils import _termina
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import stopping
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 
 DISK = "/dev/disk/by-id/ata-A"
 SUITES = {"mine": {"cells": [{"name": "a", "job": {"rw": "randwrite", "bs": "4k", "runtime": 20, "time_based": 1}}]}}
@@ -52,17 +53,9 @@ class Campaign:
                 raise answer
             return copy.deepcopy(answer or {})
 
-        action = object.__new__(sweep.ActionModule)
-        vars(action).update(
-            _display=types.SimpleNamespace(display=self.printed.append, warning=self.printed.append, columns=self.columns),
-            _task=types.SimpleNamespace(args={"operation": operation, "path": str(self.path), **args}, check_mode=check_mode, async_val=0, diff=False),
-            _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
-            _play_context=None,
-            _loader=None,
-            _templar=types.SimpleNamespace(template=lambda value: value),
-            _cleanup_remote_tmp=False,
-            _execute_module=execute,
-        )
+        arguments = {"operation": operation, "path": str(self.path), **args}
+        templar = types.SimpleNamespace(template=lambda value: value)
+        action = made_action(sweep, arguments, self.printed, check_mode=check_mode, columns=self.columns, _templar=templar, _execute_module=execute)
         return action.run(task_vars={"inventory_hostname": "node1", "ansible_play_hosts_all": ["node1"], **(task_vars or {})})
 
     def open(self, **changes):

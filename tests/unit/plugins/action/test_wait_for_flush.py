@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import types
-
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.action import wait_for_flush
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 
 MIB = 1024**2
 
@@ -57,11 +56,7 @@ class Host:
         return {"caches": [cache, {"name": "other", "dirty": None}]}
 
     def run(self, jobs, **args):
-        task = types.SimpleNamespace(args={"jobs": jobs, **args}, check_mode=False, async_val=0, diff=False)
-        action = object.__new__(wait_for_flush.ActionModule)
-        display = types.SimpleNamespace(display=self.printed.append, warning=self.printed.append)
-        vars(action).update(_display=display, _task=task, _connection=None, _play_context=None, _loader=None, _templar=None, _cleanup_remote_tmp=False)
-        return action.run(task_vars={"inventory_hostname": "db1"})
+        return made_action(wait_for_flush, {"jobs": jobs, **args}, self.printed, _connection=None).run(task_vars={"inventory_hostname": "db1"})
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
@@ -11,19 +9,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.sur
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.modules import block_cache_info
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 
 @pytest.fixture
 def run(capsys, monkeypatch):
     monkeypatch.setattr(block_cache_info, "read_devices", lambda runner: Devices([]))
 
-    def module(**arguments):
-        with patch_module_args(arguments), pytest.raises(SystemExit) as ended:
-            block_cache_info.main()
-        return ended.value.code, json.loads(capsys.readouterr().out)
-
-    return module
+    return lambda **arguments: run_here(block_cache_info, capsys, arguments)
 
 
 @pytest.fixture

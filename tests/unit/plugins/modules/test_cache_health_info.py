@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health import 
 from ansible_collections.cachefleet.storage.plugins.modules import cache_health_info
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.health import GIB, cache
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 RETURNED = {"healthy", "worst", "findings", "problems", "drives", "over_provisioning", "caches", "controllers", "readings", "prometheus", "compared"}
@@ -31,12 +31,7 @@ def run(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(host_module.survey, "read_caches", lambda *_arguments: Survey(caches))
     monkeypatch.setitem(host_module.read_health.__kwdefaults__, "read_caches", lambda *_arguments: Survey(caches))
 
-    def run_module(**params):
-        with patch_module_args(params), pytest.raises(SystemExit):
-            cache_health_info.main()
-        return json.loads(capsys.readouterr().out)
-
-    return run_module
+    return lambda **params: run_here(cache_health_info, capsys, params)[1]
 
 
 def test_host_with_24_caches_takes_less_than_one_second(run):

@@ -3,23 +3,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.modules import cache_stack_info
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
-
-
-def _run(capsys, arguments):
-    with patch_module_args(arguments), pytest.raises(SystemExit) as ended:
-        cache_stack_info.main()
-    return ended.value.code, json.loads(capsys.readouterr().out)
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_every_device_has_a_verdict_with_a_reason(capsys, check_mode):
-    code, result = _run(capsys, {"_ansible_check_mode": check_mode})
+    code, result = run_here(cache_stack_info, capsys, {"_ansible_check_mode": check_mode})
     assert (code, result["changed"]) == (0, False)
     for device in result["devices"].values():
         assert device["verdict"] in ("durable", "at_risk", "unknown")
@@ -29,20 +21,20 @@ def test_every_device_has_a_verdict_with_a_reason(capsys, check_mode):
 
 
 def test_devices_without_a_medium_are_returned_only_on_request(capsys):
-    _code, some = _run(capsys, {})
-    _code, every = _run(capsys, {"all_devices": True})
+    _code, some = run_here(cache_stack_info, capsys, {})
+    _code, every = run_here(cache_stack_info, capsys, {"all_devices": True})
     assert set(some["devices"]) <= set(every["devices"])
     assert all(device["size"] == 0 for name, device in every["devices"].items() if name not in some["devices"])
 
 
 def test_wrong_type_is_rejected(capsys):
-    code, result = _run(capsys, {"protected_drives": {"serial": "S1"}})
+    code, result = run_here(cache_stack_info, capsys, {"protected_drives": {"serial": "S1"}})
     assert code == 1
     assert "protected_drives" in result["msg"]
 
 
 def test_paths_of_matches_are_returned_in_their_order(capsys):
-    _code, result = _run(capsys, {"matches": [{"size_min": "1"}, {"model": "NO SUCH*"}, {"kind": "loop"}]})
+    _code, result = run_here(cache_stack_info, capsys, {"matches": [{"size_min": "1"}, {"model": "NO SUCH*"}, {"kind": "loop"}]})
     every, none, loops = result["matched"]
     disks = [device for device in result["devices"].values() if device["kind"] == "disk" and device["size"]]
     assert len(every) == len(disks) and none == [] and all(path.startswith("/dev/") for path in every) and every == sorted(every)
@@ -51,5 +43,5 @@ def test_paths_of_matches_are_returned_in_their_order(capsys):
 
 @pytest.mark.parametrize(("match", "message"), [({"modell": "x"}, "did you mean model?"), ({"size_min": "big"}, "size_min")])
 def test_wrong_match_is_rejected(capsys, match, message):
-    code, result = _run(capsys, {"matches": [match]})
+    code, result = run_here(cache_stack_info, capsys, {"matches": [match]})
     assert code == 1 and "entry 1" in result["msg"] and message in result["msg"]

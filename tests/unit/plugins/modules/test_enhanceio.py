@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import json
 
 import pytest
 import yaml
@@ -12,7 +11,7 @@ import yaml
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.modules import enhanceio
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.enhanceio import HDD, SSD, SimulatedEnhanceIO
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
 WRITEBACK = {**ITEM, "mode": "writeback", "allow_unmirrored_writeback": True}
@@ -44,9 +43,8 @@ def run(monkeypatch, capsys, eio):
     monkeypatch.setattr(enhanceio, "EnhanceIOLayer", functools.partial(EnhanceIOLayer, root=eio.root, sleep=eio.sleep))
 
     def module(caches, **arguments):
-        with patch_module_args({"caches": caches, **arguments}), pytest.raises(SystemExit) as ended:
-            enhanceio.main()
-        return {"code": ended.value.code, **json.loads(capsys.readouterr().out)}
+        code, result = run_here(enhanceio, capsys, {"caches": caches, **arguments})
+        return {"code": code, **result}
 
     module.volatile, module.requested, module.runners = volatile, requested, runners
     return module

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import shutil
 import signal
@@ -16,16 +17,12 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import read_status
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_process
 
 MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio"
 
 
-def run(arguments, check_mode=False):
-    """The module as Ansible starts it: a process that reads its arguments and prints JSON."""
-    text = json.dumps({"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check_mode}})
-    completed = subprocess.run([sys.executable, "-m", MODULE], input=text, capture_output=True, text=True, check=False)
-    assert "Traceback" not in completed.stderr + completed.stdout, completed.stderr
-    return json.loads(completed.stdout)
+run = functools.partial(run_process, "fio")
 
 
 def arguments(tmp_path, **cell):

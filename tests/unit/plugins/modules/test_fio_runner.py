@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -17,15 +18,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_process
+
 MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio_runner"
 
 
-def run(arguments, check_mode=False):
-    """The module as Ansible starts it: a process that reads its arguments and prints JSON."""
-    text = json.dumps({"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check_mode}})
-    completed = subprocess.run([sys.executable, "-m", MODULE], input=text, capture_output=True, text=True, check=False)
-    assert "Traceback" not in completed.stderr + completed.stdout, completed.stderr
-    return json.loads(completed.stdout)
+run = functools.partial(run_process, "fio_runner")
 
 
 def arguments(tmp_path, **cell):

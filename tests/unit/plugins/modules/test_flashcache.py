@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
@@ -12,7 +11,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import lock
 from ansible_collections.cachefleet.storage.plugins.modules import flashcache
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcache import BACK, ITEM, FlashcacheHost
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 
 @pytest.fixture
@@ -38,9 +37,7 @@ def run(monkeypatch, capsys, host):
     monkeypatch.setattr(lock, "FOLDER", str(host.root / "run/lock"))
 
     def run_module(caches, check_mode=False, **options):
-        with patch_module_args({"caches": caches, **options, "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
-            flashcache.main()
-        return json.loads(capsys.readouterr().out)
+        return run_here(flashcache, capsys, {"caches": caches, **options, "_ansible_check_mode": check_mode})[1]
 
     run_module.made, run_module.message = made, message
     return run_module

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import yaml
 
@@ -13,25 +11,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._stack import f
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import Counters
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import LayerFacts, Stack
 from ansible_collections.cachefleet.storage.plugins.modules import cache_stack_info, flush_check
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import write
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 _STAT = "51 0 2112 28 0 0 0 0 0 8 28 0 0 0 0 {} 3\n"
-
-
-def _run(capsys, module, arguments):
-    with patch_module_args(arguments), pytest.raises(SystemExit) as ended:
-        module.main()
-    return ended.value.code, json.loads(capsys.readouterr().out)
 
 
 @pytest.fixture
 def disk(tmp_path, monkeypatch):
     """A disk whose kernel counts what is sent to it, as far as ``arrives`` says."""
-    place = tmp_path / "sys/class/block/sda/stat"
-    place.parent.mkdir(parents=True)
-    place.write_text(_STAT.format(0))
-    (tmp_path / "dev").mkdir()
-    (tmp_path / "dev/sda").write_text("")
+    place = write(tmp_path, "sys/class/block/sda/stat", _STAT.format(0))
+    write(tmp_path, "dev/sda", "")
     device = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="sata", queue={"write_cache": "write back"})
     stack = Stack(Devices([device], tmp_path), {"sda": [LayerFacts("drive", {}, True, "has its volatile write cache on")]})
     state = {"arrives": True, "count": 0, "sent": 0}
@@ -54,12 +44,12 @@ def disk(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("check_mode", [False, True])
 def test_device_is_flushed_in_check_mode_without_change(capsys, disk, check_mode):
-    code, result = _run(capsys, flush_check, {"devices": ["/dev/sda"], "_ansible_check_mode": check_mode})
+    code, result = run_here(flush_check, capsys, {"devices": ["/dev/sda"], "_ansible_check_mode": check_mode})
     assert (code, result["changed"], result["checks"][0]["state"], disk["sent"]) == (0, False, "proved", 17)
 
 
 def test_returned_fields_match_the_documentation(capsys, disk):
-    _code, result = _run(capsys, flush_check, {"devices": ["/dev/sda"], "flushes": 4})
+    _code, result = run_here(flush_check, capsys, {"devices": ["/dev/sda"], "flushes": 4})
     documented = yaml.safe_load(flush_check.RETURN)
     assert set(result["checks"][0]) == set(documented["checks"]["contains"])
     assert set(result["checks"][0]["disks"][0]) == set(documented["checks"]["contains"]["disks"]["contains"])
@@ -68,22 +58,22 @@ def test_returned_fields_match_the_documentation(capsys, disk):
 
 def test_stack_verdict_includes_the_flush_check(capsys, disk):
     disk["arrives"] = False
-    _code, without = _run(capsys, cache_stack_info, {})
+    _code, without = run_here(cache_stack_info, capsys, {})
     assert (without["devices"]["sda"]["verdict"], without["flush_checks"], disk["sent"]) == ("durable", [], 0)
-    _code, proved = _run(capsys, cache_stack_info, {"prove_flushes": ["/dev/sda"]})
+    _code, proved = run_here(cache_stack_info, capsys, {"prove_flushes": ["/dev/sda"]})
     assert proved["devices"]["sda"]["verdict"] == "at_risk"
     assert proved["flush_checks"][0]["state"] == "disproved"
 
 
 def test_missing_path_fails_with_one_sentence(capsys):
-    code, result = _run(capsys, flush_check, {"devices": ["/dev/no/such/disk"]})
+    code, result = run_here(flush_check, capsys, {"devices": ["/dev/no/such/disk"]})
     assert (code, result["error"]) == (1, "device_missing")
     assert "/dev/no/such/disk cannot be read on this host" in result["msg"]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"devices": []}, {"devices": ["/dev/sda"], "flushes": 0}])
 def test_invalid_options_are_rejected(capsys, disk, arguments):
-    code, result = _run(capsys, flush_check, arguments)
+    code, result = run_here(flush_check, capsys, arguments)
     if arguments.get("devices") == []:
         assert (code, result["checks"]) == (0, [])
     else:

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.modules import lvm_cache
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD1_PATH, SSD_PATH, FakeLvm, NamedDevices, make_dev
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 
@@ -24,9 +24,7 @@ def run(monkeypatch, capsys, tmp_path):
     def run_module(lvm, caches, check_mode=False):
         # A class, since the layer asks whether its runner is one of them.
         monkeypatch.setattr(lvm_cache, "Runner", type("Stand", (), {"__new__": lambda cls: lvm}))
-        with patch_module_args({"caches": caches, "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
-            lvm_cache.main()
-        return json.loads(capsys.readouterr().out)
+        return run_here(lvm_cache, capsys, {"caches": caches, "_ansible_check_mode": check_mode})[1]
 
     return run_module
 

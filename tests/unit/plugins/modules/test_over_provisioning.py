@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
@@ -11,7 +10,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import over_provisioning as layer_module
 from ansible_collections.cachefleet.storage.plugins.modules import over_provisioning
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_drives import MIB, NVME, SATA, FakeDrives
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 
 @pytest.fixture
@@ -26,9 +25,7 @@ def run(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: message.append(warning))
 
     def run_module(*drives, check_mode=False):
-        with patch_module_args({"drives": list(drives), "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
-            over_provisioning.main()
-        return json.loads(capsys.readouterr().out)
+        return run_here(over_provisioning, capsys, {"drives": list(drives), "_ansible_check_mode": check_mode})[1]
 
     run_module.host, run_module.message = host, message
     return run_module

@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._guard import e
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.modules import purge
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_purge import NVME, SATA, FakePurge, Killed
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import patch_module_args
 
 
 @pytest.fixture

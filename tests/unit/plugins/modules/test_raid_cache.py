@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import sys
 
@@ -17,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid import re
 from ansible_collections.cachefleet.storage.plugins.modules import raid_cache, raid_cache_info
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import simulator
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
 _LAUNCHER = '#!/bin/sh\nCACHEFLEET_SIMULATORS={states} exec {python} -S {tests}/simulators/call.py {called} "$@"\n'
@@ -40,12 +39,7 @@ def add(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys):
-    def call(module, **arguments):
-        with patch_module_args(arguments), pytest.raises(SystemExit) as ended:
-            module.main()
-        return ended.value.code, json.loads(capsys.readouterr().out)
-
-    return call
+    return lambda module, **arguments: run_here(module, capsys, arguments)
 
 
 def test_settings_are_applied_and_verified_without_change_on_second_run(add, run):

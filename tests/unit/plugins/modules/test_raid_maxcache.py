@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import sys
 
@@ -18,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache 
 from ansible_collections.cachefleet.storage.plugins.modules import raid_maxcache
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import simulator
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
 _LAUNCHER = '#!/bin/sh\nCACHEFLEET_SIMULATORS={states} exec {python} -S {tests}/simulators/call.py {called} "$@"\n'
@@ -38,12 +37,7 @@ def tool(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys):
-    def call(*controllers, **more):
-        with patch_module_args({"controllers": list(controllers), **more}), pytest.raises(SystemExit) as ended:
-            raid_maxcache.main()
-        return ended.value.code, json.loads(capsys.readouterr().out)
-
-    return call
+    return lambda *controllers, **more: run_here(raid_maxcache, capsys, {"controllers": list(controllers), **more})
 
 
 def test_cache_is_created_used_and_removed(tool, run):

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
+
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_process
 
 HDD = "/dev/disk/by-id/ata-HDD0"
 ORDER = {"campaign": "c1", "host": "node1", "steps": [{"cells": [{"name": "c", "target": {"device": "/dev/vg/data"}, "job": {"rw": "randread"}}]}]}
@@ -24,8 +22,5 @@ ORDER = {"campaign": "c1", "host": "node1", "steps": [{"cells": [{"name": "c", "
     ],
 )
 def test_the_module_refuses_with_one_sentence(arguments, words):
-    text = json.dumps({"ANSIBLE_MODULE_ARGS": {"layers": {}, "benchmark": ORDER, **arguments}})
-    command = [sys.executable, "-m", "ansible_collections.cachefleet.storage.plugins.modules.sweep_step"]
-    completed = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    result = json.loads(completed.stdout)
+    result = run_process("sweep_step", {"layers": {}, "benchmark": ORDER, **arguments})
     assert result["failed"] and words in result["msg"] and not result.get("changed")

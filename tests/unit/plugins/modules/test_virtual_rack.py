@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import importlib
-import json
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
+from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_here
 
 PACKAGE = "ansible_collections.cachefleet.storage.plugins.modules"
 
 
 def run(capsys, module, /, **arguments):
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        importlib.import_module(f"{PACKAGE}.{module}").main()
-    return json.loads(capsys.readouterr().out)
+    return run_here(importlib.import_module(f"{PACKAGE}.{module}"), capsys, arguments)[1]
 
 
 def test_absent_of_a_missing_rack_is_no_change(capsys, tmp_path):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import json
 import types
-import typing as t
 from pathlib import Path
 
 import pytest
@@ -22,46 +21,46 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names
 TOP = Path(__file__).resolve().parents[4]
 
 
-def kept(answer: t.Any, module: str = "cachefleet.storage.cache_stack_info") -> t.Any:
+def kept(answer, module="cachefleet.storage.cache_stack_info"):
     return json.loads(limited_to(json.dumps(answer), expected_of(module), "node1")[0])
 
 
-def test_only_what_the_module_documents_is_kept() -> None:
+def test_only_what_the_module_documents_is_kept():
     answer = {"changed": False, "devices": [1], "ansible_facts": {"a": 1}, "add_host": {}, "_ansible_no_log": True, "caches": [], "results": []}
     assert kept(answer) == {"changed": False, "devices": [1]}
     assert kept({"ansible_facts": {}, "content": "eA==", "devices": []}, "ansible.builtin.slurp") == {"content": "eA=="}
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x1b]0;x\x07", "\u202e", "a\rb", "\x85", "\u2028", "\x00", "\x9b2J"])
-def test_characters_that_act_on_a_terminal_are_replaced_in_keys_and_values(text: str) -> None:
+def test_characters_that_act_on_a_terminal_are_replaced_in_keys_and_values(text):
     [(key, value)] = kept({"msg": {text: [text]}})["msg"].items()
     for found in (key, *value):
         assert all(char.isprintable() for char in found) and "\ufffd" in found
 
 
-def test_lines_and_tabs_stay() -> None:
+def test_lines_and_tabs_stay():
     assert printable("a\n\tb\r\nc") == "a\n\tb\nc"
     assert plain("a\n\tb\x1b[31mc\x1b[0m") == "a bc"
 
 
-def test_what_is_printed_instead_of_a_result_is_passed_on_without_escapes() -> None:
+def test_what_is_printed_instead_of_a_result_is_passed_on_without_escapes():
     assert limited_to("Traceback \x1b[2J", frozenset(), "node1") == ("Traceback \ufffd[2J", [])
     text, dropped = limited_to('junk\n{"msg": 1, "pending": 2}\njunk \x1b[2J', frozenset({"msg"}), "node1")
     assert json.loads(text) == {"msg": 1} and dropped == ["pending"]
 
 
-def test_answers_that_are_too_deep_fail_with_one_sentence() -> None:
+def test_answers_that_are_too_deep_fail_with_one_sentence():
     with pytest.raises(AnsibleActionFail, match="nested too deeply"):
         limited_to('{"msg": ' + "[" * 100_000 + "]" * 100_000 + "}", frozenset({"msg"}), "node1")
 
 
-def test_a_host_with_variables_of_the_collection_in_its_facts_is_refused() -> None:
+def test_a_host_with_variables_of_the_collection_in_its_facts_is_refused():
     refuse_injected_variables({"ansible_facts": {"distribution": "Debian", "site_name": "x", "lvm": {}}, "cache_health_notify_command": []})
     with pytest.raises(AnsibleActionFail, match=r"only the inventory may set \(__sweep_tasks, cache_health_notify_command\)"):
         refuse_injected_variables({"inventory_hostname": "n1", "ansible_facts": {"cache_health_notify_command": [], "__sweep_tasks": "x", "a": 1}})
 
 
-def test_names_of_roles_and_playbooks_are_reserved_and_no_others() -> None:
+def test_names_of_roles_and_playbooks_are_reserved_and_no_others():
     own = [
         "__describe_path",
         "__cache_layers_is_last",
@@ -74,7 +73,7 @@ def test_names_of_roles_and_playbooks_are_reserved_and_no_others() -> None:
     assert not_for_hosts([*own, "site_name", "ansible_facts", "__other", "health", "results"]) == sorted(own)
 
 
-def test_every_further_value_of_an_error_is_one_that_the_controller_accepts() -> None:
+def test_every_further_value_of_an_error_is_one_that_the_controller_accepts():
     """An error class of the collection is called with ``item``, ``completed`` and values for the result of the task."""
     classes = {BadInput.__mro__[1].__name__}
     trees = [ast.parse(path.read_text()) for path in (TOP / "plugins/module_utils").rglob("*.py")]
@@ -97,7 +96,7 @@ def test_every_further_value_of_an_error_is_one_that_the_controller_accepts() ->
         ("collect", {"files": ["pdf"]}, "value of files must be one or more of: json. Got no match for: pdf"),
     ],
 )
-def test_wrong_option_of_a_verb_names_the_variable_of_its_playbook(action: str, args: dict[str, t.Any], message: str) -> None:
+def test_wrong_option_of_a_verb_names_the_variable_of_its_playbook(action, args, message):
     verb = object.__new__(StorageAction)
     vars(verb).update(_task=types.SimpleNamespace(action=f"cachefleet.storage.{action}", args=args), _load_name=action)
     spec = {"thresholds": {"type": "dict"}, "files": {"type": "list", "elements": "str", "choices": ["json"]}}

@@ -22,13 +22,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.rel
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import opened, process, write
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
 def test_suspended_device_is_not_read(tmp_path):
     """Reads wait until it is resumed: no command may be run, and none is scripted."""
-    (tmp_path / "sys/class/block/dm-3/dm").mkdir(parents=True)
-    (tmp_path / "sys/class/block/dm-3/dm/suspended").write_text("1\n")
+    write(tmp_path, "sys/class/block/dm-3/dm/suspended", "1\n")
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/dm-3").write_bytes(bytes(4096))
     found = examine(ScriptedRunner({}), "/dev/dm-3", tmp_path, sleep=lambda seconds: None)
@@ -74,9 +74,7 @@ def test_data_without_a_signature_is_a_reason_only_where_the_device_must_be_empt
 
 def test_device_exchanged_while_it_is_examined_is_not_overwritten(tmp_path, monkeypatch):
     runner, around = host(tmp_path, SSD, HDD)
-    serial = tmp_path / "sys/class/block/sdb/serial"
-    serial.parent.mkdir(parents=True)
-    serial.write_text("S-1\n")
+    serial = write(tmp_path, "sys/class/block/sdb/serial", "S-1\n")
     monkeypatch.setattr(cache_device, "read_devices", lambda *_arguments: around.devices)
     with still_empty(runner, "/dev/sdb", "images", tmp_path, lambda _seconds: None):
         assert [os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")].count(str(tmp_path / "dev/sdb")) == 1, "its number is kept"
@@ -115,13 +113,7 @@ def test_read_error_is_a_reason(tmp_path, monkeypatch):
 @pytest.mark.parametrize("empty", [True, False])
 def test_open_device_is_in_use_whatever_it_contains(tmp_path, mode, word, empty):
     runner, around = host(tmp_path, SSD)
-    process = tmp_path / "proc/77"
-    for folder in ("fd", "fdinfo"):
-        (process / folder).mkdir(parents=True)
-    (process / "comm").write_text("qemu\n")
-    (process / "maps").write_text("")
-    (process / "fdinfo/3").write_text(f"flags:\t{mode:o}\n")
-    (process / "fd/3").symlink_to(tmp_path / "dev/sdb")
+    opened(process(tmp_path, 77, comm="qemu\n", maps=""), 3, tmp_path / "dev/sdb", mode)
     assert look_at(tmp_path, runner, around, empty=empty).users == (f"is open for {word} in qemu (77)",)
 
 

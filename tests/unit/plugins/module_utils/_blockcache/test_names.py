@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-import typing as t
 
 import pytest
 
@@ -31,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
 from ansible_collections.cachefleet.storage.tests.simulators.in_process import enhanceio, flashcache
 from ansible_collections.cachefleet.storage.tests.unit.support import fake_bcache, fake_dm
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, FakeLvm, NamedDevices, make_dev
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, FakeLvm, NamedDevices, dirty_cachepool, make_dev
 from ansible_collections.cachefleet.storage.tests.unit.support.lvm_shapes import CachedPool, Hidden, Snapshotted, WithoutStatus
 
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -53,10 +52,10 @@ class LvmHost:
     kind, name, origin = "lvm_cache", "images", "vg/data"
     names: tuple[str, ...] = ("vg/data", "/dev/vg/data", "/dev/mapper/vg-data")
 
-    def __init__(self, root, monkeypatch, lvm: FakeLvm | None = None, devices: t.Sequence[BlockDevice] = ()):
+    def __init__(self, root, monkeypatch, lvm=None, devices=()):
         make_dev(root)
         self.root = root
-        self.lvm = lvm or FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+        self.lvm = lvm or dirty_cachepool()
         monkeypatch.setattr(lvm_layer, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, SSD1, *devices]))
 
     def layer(self, **fields):

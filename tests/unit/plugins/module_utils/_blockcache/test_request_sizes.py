@@ -29,7 +29,7 @@ CASE_C = {
 }
 
 
-def pieces(start: int, length: int, block: int):
+def pieces(start, length, block):
     """How device-mapper cuts a request at the boundaries of blocks."""
     while length:
         piece = min(length, block - start % block)

@@ -57,7 +57,7 @@ TYPES = {
 }
 
 
-def _answer(ask, kind: Type, expected: str) -> str:
+def _answer(ask, kind, expected):
     """``expected`` if that is the answer of a type, else what the answer is."""
     try:
         ask(kind)
@@ -165,7 +165,7 @@ VALUES = (*NUMBERS, "4K", True, False, "yes", "default", None, 1.5, "x")
 NO_CHUNKS = "images: chunk_size is not supported for kind writecache; set settings.block_size (512 or 4096)."
 
 
-def _writecache(kind: Type, **fields):
+def _writecache(kind, **fields):
     """The settings as a user writes them, or the refusal."""
     try:
         cache = kind.read(**fields)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_modules import built_in, is_available, missing_sentence
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import write
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 TARGETS = "striped          v1.6.0\nlinear           v1.4.0\n"
@@ -14,11 +15,6 @@ TARGETS = "striped          v1.6.0\nlinear           v1.4.0\n"
 
 def runner(installed=(), targets=TARGETS, missing=()):
     return ScriptedRunner({("modprobe", "--dry-run"): lambda words: Reply(rc=int(words[-1] not in installed)), ("dmsetup", "targets"): Reply(targets)}, missing)
-
-
-def write(root, path, text=""):
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
-    (root / path).write_text(text)
 
 
 def test_loaded_module_costs_no_command(tmp_path):

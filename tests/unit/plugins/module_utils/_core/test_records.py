@@ -52,11 +52,11 @@ class Nothing:
 class Loud:
     name: str
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if not self.name:
             raise ValueError("no name")
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return self.name.upper()
 
 
@@ -71,7 +71,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("values", "named"), CALLS)
-def test_record_matches_a_standard_dataclass(values: tuple[t.Any, ...], named: dict[str, t.Any]) -> None:
+def test_record_matches_a_standard_dataclass(values, named):
     disk, standard = Disk(*values, **named), Standard(*values, **named)
     assert dataclasses.asdict(disk) == dataclasses.asdict(standard)
     assert repr(disk) == repr(standard).replace("Standard", "Disk")
@@ -85,7 +85,7 @@ def test_record_matches_a_standard_dataclass(values: tuple[t.Any, ...], named: d
 @pytest.mark.parametrize(
     "values, named", [((), {}), (("sda", 1, [], "", 4), {}), (("sda",), {"name": "sdb"}), (("sda",), {"colour": "red"}), ((), {"size": 1})]
 )
-def test_wrong_call_is_refused_as_by_a_standard_dataclass(values: tuple[t.Any, ...], named: dict[str, t.Any]) -> None:
+def test_wrong_call_is_refused_as_by_a_standard_dataclass(values, named):
     with pytest.raises(TypeError):
         Standard(*values, **named)
     with pytest.raises(
@@ -94,11 +94,11 @@ def test_wrong_call_is_refused_as_by_a_standard_dataclass(values: tuple[t.Any, .
         Disk(*values, **named)
 
 
-def test_every_record_has_a_default_value_of_its_own() -> None:
+def test_every_record_has_a_default_value_of_its_own():
     assert Disk("a").tags is not Disk("b").tags
 
 
-def test_values_can_not_be_changed() -> None:
+def test_values_can_not_be_changed():
     disk = Disk("sda")
     with pytest.raises(dataclasses.FrozenInstanceError, match="'name'"):
         disk.name = "sdb"  # type: ignore[misc]
@@ -108,7 +108,7 @@ def test_values_can_not_be_changed() -> None:
         disk.colour = "red"  # type: ignore[attr-defined]
 
 
-def test_equal_records_have_equal_hashes_and_those_of_other_classes_are_not_equal() -> None:
+def test_equal_records_have_equal_hashes_and_those_of_other_classes_are_not_equal():
     assert len({Pair(1), Pair(1), Pair(1, (2,)), Pair(2)}) == 3
     assert Nothing() == Nothing() and len({Nothing(), Nothing()}) == 1
     assert Disk("sda") != Standard("sda") and Disk("sda") != Mirror("sda") and Pair(1) != 1
@@ -116,19 +116,19 @@ def test_equal_records_have_equal_hashes_and_those_of_other_classes_are_not_equa
         hash(Disk("sda"))
 
 
-def test_subclass_has_the_fields_of_its_base_first() -> None:
+def test_subclass_has_the_fields_of_its_base_first():
     assert Mirror("sda", 5, other="sdb") == Mirror("sda", 5, [], "", "sdb")
     assert [field.name for field in dataclasses.fields(Mirror)] == ["name", "size", "tags", "text", "other"]
     assert dataclasses.is_dataclass(Mirror) and Mirror.kind == "disk"
 
 
-def test_methods_of_the_class_itself_are_kept() -> None:
+def test_methods_of_the_class_itself_are_kept():
     assert repr(Loud("sda")) == "SDA"
     with pytest.raises(ValueError, match="no name"):
         Loud("")
 
 
-def test_field_without_default_after_one_with_a_default_is_refused() -> None:
+def test_field_without_default_after_one_with_a_default_is_refused():
     with pytest.raises(TypeError, match="Wrong: a field without a default follows one with a default: a, b"):
 
         @frozen

@@ -29,6 +29,10 @@ def _read(host, table=""):
     return read_devices(runner, host.root), runner
 
 
+def _sda(host):
+    return _read(host)[0].get("sda")
+
+
 @pytest.mark.parametrize(
     ("transport", "name", "driver"),
     [
@@ -49,7 +53,7 @@ def test_transport_and_driver_are_read_from_sysfs_path(host, transport, name, dr
 def test_sata_drive_behind_sas_adapter_is_sata(host):
     place = host.disk("sda", "sas")
     (place / "device/vendor").write_text("ATA     \n")
-    assert _read(host)[0].get("sda").transport == "sata"
+    assert _sda(host).transport == "sata"
 
 
 @pytest.mark.parametrize(
@@ -74,12 +78,12 @@ def test_the_model_is_whole(host, of_sysfs, of_udev, model):
     (place / "device/model").unlink(missing_ok=True)
     if of_sysfs:
         (place / "device/model").write_text(f"{of_sysfs}\n")
-    assert _read(host)[0].get("sda").model == model
+    assert _sda(host).model == model
 
 
 def test_a_sata_drive_is_known_by_the_model_of_sysfs_too(host):
     host.disk("sda", "sata", model="INTEL SSDSC2BB08", ID_MODEL="INTEL_SSDSC2BB080G4", ID_ATA="1")
-    assert _read(host)[0].get("sda").models == ("INTEL SSDSC2BB080G4", "INTEL_SSDSC2BB080G4", "INTEL SSDSC2BB08")
+    assert _sda(host).models == ("INTEL SSDSC2BB080G4", "INTEL_SSDSC2BB080G4", "INTEL SSDSC2BB08")
 
 
 def test_one_udev_query_serves_all_devices(host):
@@ -196,21 +200,21 @@ def test_placeholder_is_no_serial_number(host, transport, serial):
 
 def test_serial_number_beside_a_placeholder_counts(host):
     host.disk("sda", "sas", serial="5000c500a1b2c3d4", ID_SCSI_SERIAL="00000000")
-    device = _read(host)[0].get("sda")
+    device = _sda(host)
     assert (device.serial, device.placeholder) == ("5000c500a1b2c3d4", None)
 
 
 @pytest.mark.parametrize("wwn", ["0x0000000000000000", "0x5000000000000000", "0xffffffffffffffff"])
 def test_placeholder_is_no_wwn(host, wwn):
     host.disk("sda", "usb", serial="REAL1", wwn=wwn)
-    assert _read(host)[0].get("sda").wwn is None
+    assert _sda(host).wwn is None
 
 
 @pytest.mark.parametrize(("sequence", "identity"), [("7", "S-OLD"), ("8", None)])
 def test_database_entry_of_the_device_before_is_ignored(host, sequence, identity):
     place = host.disk("sda", serial="S-OLD", DEVLINKS="/dev/disk/by-diskseq/7 /dev/disk/by-id/ata-S-OLD")
     (place / "diskseq").write_text(f"{sequence}\n")
-    device = _read(host)[0].get("sda")
+    device = _sda(host)
     assert (device.identity, device.instance) == (identity, f"diskseq {sequence}")
 
 
@@ -252,13 +256,13 @@ def test_mounts_are_matched_by_number_and_swap_by_path(host):
 def test_file_system_with_own_device_number_is_matched_by_source(host):
     host.disk("sda")
     host.write("proc/self/mountinfo", "30 1 0:44 / /data rw - btrfs /dev/sda rw\n")
-    assert _read(host)[0].get("sda").mountpoints == ("/data",)
+    assert _sda(host).mountpoints == ("/data",)
 
 
 def test_links_are_ordered_by_preference_with_stable_path(host):
     links = "/dev/disk/by-path/pci-0 /dev/disk/by-id/wwn-0x5 /dev/disk/by-id/ata-TESTDISK_S1"
     host.disk("sda", serial="S1", DEVLINKS=links)
-    disk = _read(host)[0].get("sda")
+    disk = _sda(host)
     assert disk.by_id == ("/dev/disk/by-id/ata-TESTDISK_S1", "/dev/disk/by-id/wwn-0x5")
     assert disk.links == ("/dev/disk/by-path/pci-0",)
     assert disk.stable_path == "/dev/disk/by-id/ata-TESTDISK_S1"
@@ -303,7 +307,7 @@ def test_container_without_device_mapper_access_has_devices(host):
 @pytest.mark.parametrize("driver", ["stex", "hptiop", "3w-xxxx"])
 def test_legacy_raid_controllers(host, driver):
     host.disk("sda", "raid", driver=driver)
-    assert _read(host)[0].get("sda").transport == "raid"
+    assert _sda(host).transport == "raid"
 
 
 def test_raid_volume_of_host_adapter_has_transport_raid(host):
@@ -316,7 +320,7 @@ def test_raid_volume_of_host_adapter_has_transport_raid(host):
 @pytest.mark.parametrize("model", ["Logical Volume", "VIRTUAL DISK", "Virtual Disk"])
 def test_raid_volume_of_host_adapter_is_known_by_its_model(host, model):
     host.disk("sda", "sas", model=model)
-    assert _read(host)[0].get("sda").transport == "raid"
+    assert _sda(host).transport == "raid"
 
 
 def test_raid_volume_of_host_adapter_is_known_by_channel_and_class(host):
@@ -355,7 +359,7 @@ def test_partition_does_not_inherit_partition_table_signature(host):
 
 def test_queue_settings(host):
     host.disk("sda")
-    assert _read(host)[0].get("sda").queue == {
+    assert _sda(host).queue == {
         "scheduler": "mq-deadline",
         "schedulers": ["mq-deadline", "none"],
         "nr_requests": 64,

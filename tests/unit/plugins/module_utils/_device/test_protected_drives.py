@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
@@ -61,7 +59,7 @@ def test_documented_models(model, document):
     assert documented_protection(model) == document
 
 
-def declared(*entries: t.Any) -> list[str]:
+def declared(*entries):
     """The option of a module, as texts."""
     validated = ArgumentSpecValidator(dict(PROTECTED_DRIVES_OPTION)).validate({"protected_drives": list(entries)})
     assert validated.error_messages == []
@@ -79,7 +77,7 @@ def declared(*entries: t.Any) -> list[str]:
         ({"wwn": "0x5000c500a1b2*"}, False),
     ],
 )
-def test_a_declaration_by_match_is_for_drives_of_the_host_and_behind_a_controller(match: dict[str, t.Any], does: bool) -> None:
+def test_a_declaration_by_match_is_for_drives_of_the_host_and_behind_a_controller(match, does):
     texts = declared("unrelated", {"match": match})
     assert checked_declarations(texts) == texts == checked_declarations(["unrelated", {"match": match}])
     device = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="sata", model="INTEL SSDSC2KB960G8", serial="BTYF1", rotational=False)
@@ -106,10 +104,10 @@ def test_a_declaration_by_match_is_for_drives_of_the_host_and_behind_a_controlle
         ({"match": {"modell": "INTEL*"}}, "Entry 2 .*match: there is no key modell: did you mean model"),
     ],
 )
-def test_a_wrong_declaration_by_match_is_refused_with_its_number(entry: dict[str, t.Any], words: str) -> None:
+def test_a_wrong_declaration_by_match_is_refused_with_its_number(entry, words):
     with pytest.raises(BadInput, match=words):
         checked_declarations(declared("INTEL SSDSC2BB080G4", entry))
 
 
-def test_a_number_is_a_text_as_before() -> None:
+def test_a_number_is_a_text_as_before():
     assert declared(12345, "X") == ["12345", "X"]

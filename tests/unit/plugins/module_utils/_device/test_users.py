@@ -9,25 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import LoopBacking, Unit, unit_of
-
-
-def write(root, path, text):
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text)
-    return place
-
-
-def process(root, number, namespace=None, **files):
-    folder = root / "proc" / str(number)
-    (folder / "fd").mkdir(parents=True)
-    (folder / "fdinfo").mkdir()
-    (folder / "ns").mkdir()
-    if namespace:
-        (folder / "ns/mnt").symlink_to(f"mnt:[{namespace}]")
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    return folder
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import process, write
 
 
 def test_hard_link_has_the_same_unit_and_a_copy_does_not(tmp_path):

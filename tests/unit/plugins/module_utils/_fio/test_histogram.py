@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
+from ansible_collections.cachefleet.storage.tests.unit.support.fio_samples import latencies
 
 
 def test_indexes_and_midpoints_of_both_tables():
@@ -59,31 +57,10 @@ def test_bins_since_fio_2_20_are_durations():
 def test_sample_percentiles_are_reproduced_from_bins(shared_samples):
     compared = 0
     for path in sorted((shared_samples / "fio").glob("v*/*.json")):
-        for values in _latencies(path.read_text(errors="replace")):
+        for values in latencies(path.read_text(errors="replace")):
             bins = histogram.from_durations(values["bins"], 1)
             for key, value in values["percentile"].items():
                 if float(key) > 0:
                     assert histogram.percentile(bins, float(key)) == value, f"{path.name} {key}"
                     compared += 1
     assert compared >= 600
-
-
-def _latencies(text):
-    decoder = json.JSONDecoder()
-    for match in re.finditer(r"^\{", text, re.MULTILINE):
-        try:
-            found, _end = decoder.raw_decode(text, match.start())
-        except ValueError:
-            continue
-        yield from _with_bins(found)
-
-
-def _with_bins(value):
-    if isinstance(value, dict):
-        if value.get("bins") and "percentile" in value:
-            yield value
-        for child in value.values():
-            yield from _with_bins(child)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _with_bins(child)

@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
-
-
-def write(root, path, text):
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
-    (root / path).write_text(text)
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import write
 
 
 def test_machine_as_the_kernel_reports_it(tmp_path):

@@ -257,24 +257,6 @@ def test_client_mode_ignores_aggregates():
     assert found.jobs[0].host == "a:8765" and found.jobs[0].options["bs"] == "8k"
 
 
-@pytest.mark.parametrize(
-    ("version", "values", "target", "window"),
-    [
-        ("fio-3.1", {"latency_target": 5000, "latency_window": 500000}, 5_000_000, 500_000_000),
-        ("fio-3.16", {"latency_target": 5000, "latency_window": 500000}, 5000, 500_000),
-        ("fio-3.20", {"latency_target": 5000, "latency_window": 500000}, 5000, None),
-        ("fio-3.33", {"latency_target": 5000, "latency_window": 500000}, 5000, 500_000_000),
-        ("fio-3.42", {"latency_target": 0, "latency_target_ns": 5000, "latency_window": 0, "latency_window_us": 500}, 5000, 500_000),
-        ("fio-3.33", {"latency_target": 0, "latency_window": 0}, None, None),
-    ],
-)
-def test_latency_target_units(version, values, target, window):
-    changed = report(**{"fio version": version})
-    changed["jobs"][0].update(values)
-    job = parse(text(changed)).jobs[0]
-    assert (job.latency_target_ns, job.latency_window_ns) == (target, window)
-
-
 def test_summary_of_concurrent_threads():
     second = copy.deepcopy(REPORT["jobs"][0])
     second["write"]["clat_ns"].update({"max": 900, "mean": 450.0, "bins": {"100": 1, "900": 1}})
@@ -370,8 +352,8 @@ def test_failures_in_samples_are_parsed(sample):
     assert "appears mounted" in sample("v3.33/72-mounted.json").messages[0]
     assert sample("v3.33/32-sigkill.json").objects == 0
     assert [job.error for job in sample("v3.33/26b-one-of-two-fails.json").jobs] == [0, 20]
-    assert sample("v3.33/08-steadystate.json").jobs[0].steady_state.attained is True
-    assert sample("v3.33/08b-steadystate-miss.json").jobs[0].steady_state.attained is False
+    assert sample("v3.33/08-steadystate.json").jobs[0].is_steady is True
+    assert sample("v3.33/08b-steadystate-miss.json").jobs[0].is_steady is False
     assert set(sample("v3.33/60-unified1.json").jobs[0].directions) == {"mixed"}
 
 

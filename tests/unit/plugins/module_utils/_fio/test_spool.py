@@ -28,6 +28,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool impo
 KEY = CellKey("as_found", "randwrite-4k", 1)
 
 
+def stored(spool):
+    return spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+
+
 @pytest.fixture
 def spool(tmp_path):
     found = Spool(tmp_path / "spool", "c1")
@@ -47,7 +51,7 @@ def test_finished_cell_is_stored(spool):
 
 
 def test_changed_file_invalidates_the_result(spool):
-    place = spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    place = stored(spool)
     (place / "job.fio").write_bytes(b"[b]\n")
     assert spool.read_meta(KEY) is None
     assert spool.read_meta(CellKey("as_found", "other", 1)) is None
@@ -55,7 +59,7 @@ def test_changed_file_invalidates_the_result(spool):
 
 def test_newer_result_replaces_the_older(spool):
     spool.store(KEY, {"old.log.gz": b"x"}, {"state": "failed"})
-    place = spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    place = stored(spool)
     assert sorted(path.name for path in place.iterdir()) == ["job.fio", "meta.json"]
     assert not list(spool.home.glob(".cell*"))
 
@@ -66,7 +70,7 @@ def test_failed_write_leaves_no_partial_result(spool, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(SpoolError, match="is full: free space, collect earlier results, or set spool"):
-        spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+        stored(spool)
     assert list(spool.home.iterdir()) == []
 
 
@@ -134,7 +138,7 @@ def test_archive_is_not_written_through_a_link(spool, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("kept")
     (spool.folder / ".c1.tar.new").symlink_to(precious)
-    spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    stored(spool)
     assert tarfile.is_tarfile(spool.pack()["path"])
     assert precious.read_text() == "kept"
 
@@ -225,7 +229,7 @@ def test_work_folder_is_removed_afterwards(spool):
 
 
 def test_archive_contents(spool):
-    spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+    stored(spool)
     spool.store(CellKey("v" * 128, "c" * 128, 12), {"fio.json.gz": b"{}"}, {"state": "failed"})
     spool.note_progress({"cell": 1})
     found = spool.pack()
@@ -263,7 +267,7 @@ def test_only_archive_and_status_are_world_readable(tmp_path):
     try:
         spool = Spool(tmp_path / "spool", "c1")
         with spool.opened():
-            spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+            stored(spool)
             spool.note_progress({"cell": 1})
             control.order_journal(spool).write({})
             Status(spool.home).update(state="measuring")
@@ -295,7 +299,7 @@ def test_new_folders_are_never_temporarily_open(tmp_path, monkeypatch):
         monkeypatch.setattr(getattr(pathlib, "_normal_accessor", pathlib), "mkdir", watched, raising=False)
         spool = Spool(tmp_path / "a/b", "c1")
         with spool.opened(), spool.workplace():
-            spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
+            stored(spool)
     finally:
         os.umask(umask)
     assert set(made) == {0o700}

@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._guard import j
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, Neighbour, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import judge, require
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import opened, process, write
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 GIB = 1024**3
@@ -314,25 +315,19 @@ def test_bcache_device_is_accepted_and_its_components_refused(tmp_path):
 
 def test_mount_below_a_loop_device_is_detected(tmp_path):
     host = Host(tmp_path, [disk("sda1", "8:1", kind="partition", mountpoints=("/",)), disk("loop0", "7:0", kind="loop")])
-    backing = tmp_path / "sys/class/block/loop0/loop/backing_file"
-    backing.parent.mkdir(parents=True)
-    backing.write_text("/dev/sda1\n")
+    lay_loop(tmp_path, "loop0", "/dev/sda1")
     assert "/dev/sda1 (below it) is mounted on /" in texts(host.judge("/dev/loop0"))
 
 
 def test_two_loop_devices_on_one_file_are_the_same_storage(tmp_path):
     host = Host(tmp_path, [disk("loop0", "7:0", kind="loop"), disk("loop1", "7:1", kind="loop", mountpoints=("/mnt",))])
     for name in ("loop0", "loop1"):
-        backing = tmp_path / f"sys/class/block/{name}/loop/backing_file"
-        backing.parent.mkdir(parents=True)
-        backing.write_text("/images/one.img\n")
+        lay_loop(tmp_path, name, "/images/one.img")
     assert "/dev/loop1 (the same storage) is mounted on /mnt" in texts(host.judge("/dev/loop0"))
 
 
 def lay_loop(root, name, on):
-    backing = root / f"sys/class/block/{name}/loop/backing_file"
-    backing.parent.mkdir(parents=True)
-    backing.write_text(f"{on}\n")
+    write(root, f"sys/class/block/{name}/loop/backing_file", f"{on}\n")
     if on.startswith("/images/"):
         # A loop device of which nothing is found that it could lie on may lie on anything.
         (root / "images").mkdir(exist_ok=True)
@@ -390,9 +385,7 @@ def test_loop_device_below_a_logical_volume(tmp_path):
 
 def configured(root, **values):
     for place, content in values.items():
-        path = root / "sys/kernel/config" / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+        write(root, f"sys/kernel/config/{place}", content)
 
 
 NVMET = "nvmet/subsystems/nqn.a/namespaces/1"
@@ -419,8 +412,7 @@ def test_device_exported_by_kernel_is_in_use(tmp_path, named, place, more, expor
 @pytest.mark.parametrize("options", [(), ("-r",), ("-d", "-s")])
 def test_device_served_by_aoe_target_is_in_use(tmp_path, options):
     host = looped_host(tmp_path, "/images/one.img")
-    (tmp_path / "proc/4711").mkdir(parents=True)
-    (tmp_path / "proc/4711/cmdline").write_text("\0".join(("/usr/sbin/vblade", "7", "1", "eth1", "/dev/sda2", *options)) + "\0")
+    write(tmp_path, "proc/4711/cmdline", "\0".join(("/usr/sbin/vblade", "7", "1", "eth1", "/dev/sda2", *options)) + "\0")
     assert texts(host.judge("/dev/sda2", allow_data_loss=True)) == "/dev/sda2 is exported by vblade e7.1 on eth1"
     assert texts(host.judge("/dev/sda")) == "/dev/sda2 (partition of it) is exported by vblade e7.1 on eth1"
     assert host.judge("/dev/sda1") == []
@@ -478,9 +470,7 @@ def test_file_exported_by_kernel_is_in_use(tmp_path):
 def in_sysfs(root, name, **attributes):
     """Attributes of a device; ``__`` in a name is a slash."""
     for attribute, text in attributes.items():
-        place = root / "sys/class/block" / name / attribute.replace("__", "/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"{text}\n")
+        write(root, f"sys/class/block/{name}/{attribute.replace('__', '/')}", f"{text}\n")
 
 
 def test_device_is_claimed_and_released(tmp_path, monkeypatch):
@@ -730,9 +720,7 @@ def test_unreadable_contents_are_refused(tmp_path):
 def test_suspended_device_is_neither_read_nor_written(tmp_path):
     devices = [disk("dm-0", "253:0", kind="dm", dm_name="a", slaves=("dm-1",)), disk("dm-1", "253:1", kind="dm", dm_name="b", holders=("dm-0",))]
     host = Host(tmp_path, devices)
-    suspended = tmp_path / "sys/class/block/dm-1/dm/suspended"
-    suspended.parent.mkdir(parents=True)
-    suspended.write_text("1\n")
+    write(tmp_path, "sys/class/block/dm-1/dm/suspended", "1\n")
     (tmp_path / "sys/class/block/dm-0/slaves/dm-1").mkdir(parents=True)
     assert texts(host.judge("/dev/dm-0")) == "/dev/dm-1 is suspended: every read waits until it is resumed (dmsetup resume)"
     assert not any(call[0] == "wipefs" for call in host.runner.calls)
@@ -748,9 +736,7 @@ def test_mapping_open_in_kernel_is_in_use(tmp_path):
 def test_running_enhanceio_cache_explains_one_open_of_its_origin(tmp_path, source, opened, refused):
     host = Host(tmp_path, [disk("dm-0", "253:0", kind="dm", dm_name="a"), disk("sda", "8:0")])
     host.runner.replies["dmsetup", "info"] = Reply(f"{opened}\n")
-    config = tmp_path / "proc/enhanceio/images/config"
-    config.parent.mkdir(parents=True)
-    config.write_text(f"src_name   {source}\nssd_name   /dev/dm-0\nsrc_size   100\n")
+    write(tmp_path, "proc/enhanceio/images/config", f"src_name   {source}\nssd_name   /dev/dm-0\nsrc_size   100\n")
     assert ("is open according to device-mapper" in texts(host.judge("/dev/dm-0", allow_data_loss=True))) is refused
 
 
@@ -822,12 +808,7 @@ def test_device_is_verified_again_before_each_cell(tmp_path):
     with pytest.raises(Refused, match="is not the device any more that was examined: the device number was 8:0 and is 8:16 now"):
         guard.require_unchanged(facts, host.runner, tmp_path)
     in_sysfs(tmp_path, "sda", dev="8:0")
-    process = tmp_path / "proc/77"
-    (process / "fd").mkdir(parents=True)
-    (process / "fdinfo").mkdir()
-    (process / "comm").write_text("qemu\n")
-    (process / "fd/3").symlink_to(tmp_path / "dev/sda")
-    (process / "fdinfo/3").write_text("flags:\t0100002\n")
+    opened(process(tmp_path, 77, comm="qemu\n"), 3, tmp_path / "dev/sda")
     with pytest.raises(Refused, match=r"has been opened for writing by qemu \(77\)"):
         guard.require_unchanged(facts, host.runner, tmp_path)
     assert "/dev/sda is open for writing in qemu (77)" in texts(host.judge("/dev/sda"))
@@ -840,18 +821,14 @@ def test_device_is_verified_again_before_each_cell(tmp_path):
 @pytest.mark.parametrize(("name", "pauses", "accepted"), [("(udev-worker)", 5, True), ("(udev-worker)", 99, False), ("backup", 5, False)])
 def test_udev_reads_after_a_write_are_awaited(tmp_path, name, pauses, accepted):
     host = Host(tmp_path, [disk("sda", "8:0")])
-    process = tmp_path / "proc/77"
-    (process / "fd").mkdir(parents=True)
-    (process / "fdinfo").mkdir()
-    (process / "comm").write_text(f"{name}\n")
-    (process / "fd/3").symlink_to(tmp_path / "dev/sda")
-    (process / "fdinfo/3").write_text("flags:\t0100000\n")
+    reader = process(tmp_path, 77, comm=f"{name}\n")
+    opened(reader, 3, tmp_path / "dev/sda", os.O_RDONLY)
     waited = []
 
     def pause(seconds):
         waited.append(seconds)
         if len(waited) == pauses:
-            (process / "fd/3").unlink()
+            (reader / "fd/3").unlink()
 
     objections = judge(examine(host.devices, GuardTarget("/dev/sda"), host.runner, tmp_path, pause=pause), writing=True)
     assert (objections == []) is accepted
@@ -926,8 +903,7 @@ def test_file_below_a_mount_unit_is_refused_while_nothing_is_mounted_there(tmp_p
     if enabled:
         (units / "local-fs.target.wants/mnt-data.mount").symlink_to("/etc/systemd/system/mnt-data.mount")
     (tmp_path / "mnt/my data").mkdir(parents=True)
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/mountinfo").write_text("36 1 253:0 / /mnt/my\\040data rw - ext4 /dev/vg0/data rw\n" if mounted else "")
+    write(tmp_path, "proc/self/mountinfo", "36 1 253:0 / /mnt/my\\040data rw - ext4 /dev/vg0/data rw\n" if mounted else "")
     if not enabled or mounted:
         assert host.judge("/mnt/my data/f", kind="file", size=4096) == []
         return
@@ -954,9 +930,7 @@ def test_swap_file_and_loop_backing_file_are_in_use(tmp_path):
     (tmp_path / "swapfile").write_bytes(b"x" * 4096)
     (tmp_path / "image").write_bytes(b"x" * 4096)
     (tmp_path / "proc/swaps").write_text("Filename Type Size Used Priority\n/swapfile file 4 0 -2\n")
-    backing = tmp_path / "sys/class/block/loop5/loop/backing_file"
-    backing.parent.mkdir(parents=True)
-    backing.write_text("/image\n")
+    lay_loop(tmp_path, "loop5", "/image")
     assert "swap space" in texts(host.judge("/swapfile", kind="file", allow_data_loss=True))
     assert "part of /dev/loop5" in texts(host.judge("/image", kind="file", allow_data_loss=True))
 
@@ -972,10 +946,7 @@ def test_partition_with_a_mounted_one_inside_is_in_use(tmp_path):
     ]
     host = Host(tmp_path, devices, {"/dev/sda": ["dos"], "/dev/sda2": ["bsd"]})
     for name, start, size in (("sda1", 2048, 2048), ("sda2", 4096, 200000), ("sda5", 6144, 100000)):
-        folder = tmp_path / "sys/class/block" / name
-        folder.mkdir(parents=True)
-        (folder / "start").write_text(f"{start}\n")
-        (folder / "size").write_text(f"{size}\n")
+        in_sysfs(tmp_path, name, start=start, size=size)
     objections = host.judge("/dev/sda2", allow_data_loss=True, identity="S1-part2")
     assert "/dev/sda5 (the same storage) is part of /dev/dm-0" in texts(objections)
     assert "/dev/dm-0 (the same storage) is mounted on /srv" in texts(objections)

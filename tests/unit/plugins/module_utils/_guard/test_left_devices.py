@@ -32,12 +32,16 @@ def campaign(root, name="c1"):
     return LeftDevices(root / "spool", name)
 
 
+def unchanged(root, name="c1"):
+    return campaign(root, name).is_unchanged(FACTS, root)
+
+
 def test_device_released_by_fio_is_writable_by_every_campaign(root):
-    assert not campaign(root).is_unchanged(FACTS, root), "nothing is known of it"
+    assert not unchanged(root), "nothing is known of it"
     campaign(root).begin(FACTS)
     campaign(root).leave(FACTS, root)
-    assert campaign(root).is_unchanged(FACTS, root)
-    assert campaign(root, "c2").is_unchanged(FACTS, root)
+    assert unchanged(root)
+    assert unchanged(root, "c2")
 
 
 @pytest.mark.parametrize("offset", [0, 1024**2 - 1, 1024**2, SIZE // 2 + 4711, SIZE - 1])
@@ -46,8 +50,8 @@ def test_device_changed_since_release_is_refused(root, offset):
     with open(root / "dev/sdb", "r+b") as node:
         node.seek(offset)
         node.write(b"!")
-    assert not campaign(root).is_unchanged(FACTS, root)
-    assert not campaign(root, "c2").is_unchanged(FACTS, root)
+    assert not unchanged(root)
+    assert not unchanged(root, "c2")
 
 
 def test_only_the_same_campaign_continues_after_a_kill(root):
@@ -55,8 +59,8 @@ def test_only_the_same_campaign_continues_after_a_kill(root):
     campaign(root).begin(FACTS)
     (root / "dev/sdb").write_bytes(b"more")
     os.truncate(root / "dev/sdb", SIZE)
-    assert campaign(root).is_unchanged(FACTS, root)
-    assert not campaign(root, "c2").is_unchanged(FACTS, root)
+    assert unchanged(root)
+    assert not unchanged(root, "c2")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +79,7 @@ def test_record_does_not_apply_to_another_device(root, other):
     assert not campaign(root).is_unchanged(other, root)
     campaign(root).begin(other)
     campaign(root).leave(other, root)
-    assert campaign(root).is_unchanged(FACTS, root)
+    assert unchanged(root)
 
 
 def test_record_of_a_part_of_a_small_device_permits_nothing(root):
@@ -86,7 +90,7 @@ def test_record_of_a_part_of_a_small_device_permits_nothing(root):
     for row in rows.values():
         del row["places"][7]
     file.write_text(json.dumps(rows))
-    assert not campaign(root).is_unchanged(FACTS, root)
+    assert not unchanged(root)
 
 
 def test_record_does_not_apply_while_the_identity_may_be_of_an_earlier_device(root):
@@ -98,9 +102,9 @@ def test_record_does_not_apply_while_the_identity_may_be_of_an_earlier_device(ro
 def test_damaged_record_permits_nothing(root, text):
     campaign(root).begin(FACTS)
     (root / "spool/.left_devices.json").write_text(text)
-    assert not campaign(root).is_unchanged(FACTS, root)
+    assert not unchanged(root)
     campaign(root).begin(FACTS)
-    assert campaign(root).is_unchanged(FACTS, root)
+    assert unchanged(root)
 
 
 def test_device_is_not_written_without_a_record(root):
@@ -113,7 +117,7 @@ def test_device_is_not_written_without_a_record(root):
 def test_unreadable_device_is_not_ours(root):
     campaign(root).leave(FACTS, root)
     (root / "dev/sdb").unlink()
-    assert not campaign(root).is_unchanged(FACTS, root)
+    assert not unchanged(root)
     campaign(root).leave(FACTS, root)
     rows = json.loads((root / "spool/.left_devices.json").read_text())
     assert len(rows) == 1
@@ -144,4 +148,4 @@ def test_record_does_not_apply_if_another_device_has_the_same_key(root):
     assert not campaign(root).is_unchanged(shared, root)
     assert not campaign(root).is_claimed(shared)
     campaign(root, "c2").begin(shared)
-    assert campaign(root).is_unchanged(FACTS, root), "nothing is recorded under a key that two devices have"
+    assert unchanged(root), "nothing is recorded under a key that two devices have"

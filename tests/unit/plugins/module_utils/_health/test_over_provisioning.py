@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_pr
 )
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_drives import MIB, NVME, SATA, VOLUME, FakeDrives, Killed
 from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import opened, process
 
 
 @pytest.fixture
@@ -221,13 +222,7 @@ def test_drive_that_a_process_has_open_is_not_discarded(host, mode):
 
 
 def open_in_a_process(host, name, mode=os.O_RDWR):
-    process = host.root / "proc/77"
-    for folder in ("fd", "fdinfo"):
-        (process / folder).mkdir(parents=True)
-    (process / "comm").write_text("qemu\n")
-    (process / "maps").write_text("")
-    (process / "fdinfo/3").write_text(f"flags:\t{mode:o}\n")
-    (process / "fd/3").symlink_to(host.root / "dev" / name)
+    opened(process(host.root, 77, comm="qemu\n", maps=""), 3, host.root / "dev" / name, mode)
 
 
 def test_drive_opened_after_the_plan_is_not_discarded(host):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import passed
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, Traffic, from_dict, from_file, key_of, read_traffic, take
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, CACHE, CASE_C, FLASHCACHE, cache, drive, readings, traffic
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import write
 
 BEFORE = {"read_hits": 1000, "read_misses": 500, "write_hits": 10, "write_misses": 0}
 
@@ -131,11 +132,8 @@ def test_damaged_file_is_reported_in_one_sentence(tmp_path, text):
 
 
 def test_reading_keeps_counters_and_earlier_dirty_shares(tmp_path):
-    stat = tmp_path / "sys/class/block/dm-5/stat"
-    stat.parent.mkdir(parents=True)
-    stat.write_text("  10 2 80 5 20 3 160 6 0 9 9 0 0 0 0 4 1\n")
-    (tmp_path / "proc/sys/kernel/random").mkdir(parents=True)
-    (tmp_path / "proc/sys/kernel/random/boot_id").write_text("b7\n")
+    write(tmp_path, "sys/class/block/dm-5/stat", "  10 2 80 5 20 3 160 6 0 9 9 0 0 0 0 4 1\n")
+    write(tmp_path, "proc/sys/kernel/random/boot_id", "b7\n")
     state = cache(dirty=25 * 1024**3)
     first = take([state], [drive(reallocated=4, media_errors=None)], tmp_path, 100.0)
     assert first.boot == "b7"
@@ -150,8 +148,6 @@ def test_reading_keeps_counters_and_earlier_dirty_shares(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "1 2 3", "a b c d e f g h"])
 def test_invalid_block_statistics_are_none(tmp_path, text):
-    place = tmp_path / "sys/class/block/sda/stat"
-    place.parent.mkdir(parents=True)
-    place.write_text(text)
+    write(tmp_path, "sys/class/block/sda/stat", text)
     assert read_traffic(tmp_path, "sda") is None
     assert read_traffic(tmp_path, "sdb") is None

@@ -35,7 +35,7 @@ def cache(kind, name, origin, device, **more):
     return {"type": kind, "name": name, "origin": origin, "cache_devices": [device], **more}
 
 
-def sentence(**params) -> StorageError:
+def sentence(**params):
     with pytest.raises(StorageError) as failure:
         check(request_of(**params), DEVICES)
     return failure.value

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import collections
-import pathlib
 import typing as t
 
 import pytest
@@ -34,7 +33,7 @@ ALL = {"drives": DRIVES, "caches": CACHES, "queues": QUEUES}
 
 
 @pytest.fixture
-def rig(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> HostRig:
+def rig(tmp_path, monkeypatch):
     return HostRig(tmp_path, monkeypatch)
 
 

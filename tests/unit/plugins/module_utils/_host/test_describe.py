@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import typing as t
 
 import pytest
@@ -19,7 +18,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.scripted import R
 
 
 @pytest.fixture
-def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path, monkeypatch):
     made = Machine(tmp_path, monkeypatch)
     made.add("sda", "sata", HDD, serial="HDD0", ID_FS_TYPE="ext4", ID_FS_USAGE="filesystem")
     made.add("sdb", "sata", SSD, serial="SSD0")
@@ -31,11 +30,11 @@ def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 class _AllBut:
     """The tools that are not installed."""
 
-    def __contains__(self, name: object) -> bool:
+    def __contains__(self, name):
         return name not in ("udevadm", "hdparm", "ip", "systemctl", "wipefs")
 
 
-def _runner(machine: Machine):
+def _runner(machine):
     machine.missing = t.cast("tuple[str, ...]", _AllBut())
     made = _ORIGINAL(machine)
     made.replies[("ip", "-details")] = Reply(json.dumps([{"ifname": "eth1", "ifindex": 2, "mtu": 1500, "flags": ["UP"]}]))
@@ -47,7 +46,7 @@ def _runner(machine: Machine):
 _ORIGINAL = Machine.runner.fget
 
 
-def test_every_layer_is_there_in_the_order_of_the_roles(machine: Machine) -> None:
+def test_every_layer_is_there_in_the_order_of_the_roles(machine):
     found = describe(machine.runner, machine.root)
     assert [variable.name for variable in found.variables] == [
         "drive_write_cache_drives",
@@ -68,7 +67,7 @@ def test_every_layer_is_there_in_the_order_of_the_roles(machine: Machine) -> Non
     assert [note for variable in found.variables for note in variable.notes] == []
 
 
-def test_reading_changes_nothing(machine: Machine) -> None:
+def test_reading_changes_nothing(machine):
     before = {str(path): path.read_bytes() for path in machine.root.rglob("*") if path.is_file()}
     runner = machine.runner
     describe(runner, machine.root)
@@ -77,7 +76,7 @@ def test_reading_changes_nothing(machine: Machine) -> None:
     assert all(call[1] == "-W" for call in runner.calls if call[0] == "hdparm")
 
 
-def test_devices_that_are_used_are_no_proposals_for_a_measurement(machine: Machine) -> None:
+def test_devices_that_are_used_are_no_proposals_for_a_measurement(machine):
     (variable,) = describe(machine.runner, machine.root, layers=["fio_benchmark"]).variables
     (entry,) = variable.entries
     assert variable.commented
@@ -93,8 +92,8 @@ def test_devices_that_are_used_are_no_proposals_for_a_measurement(machine: Machi
         (CommandFailed("wipefs failed."), "what is on it could not be read"),
     ],
 )
-def test_contents_that_udev_does_not_know_are_read(machine: Machine, reply: t.Any, expected: str) -> None:
-    def answer(_words: object) -> Reply:
+def test_contents_that_udev_does_not_know_are_read(machine, reply, expected):
+    def answer(_words):
         if isinstance(reply, Exception):
             raise reply
         return reply
@@ -106,8 +105,8 @@ def test_contents_that_udev_does_not_know_are_read(machine: Machine, reply: t.An
 
 
 @pytest.mark.parametrize("layer", [one for one in LAYERS if one != "storage_network"])
-def test_a_layer_that_cannot_be_read_does_not_hide_the_others(machine: Machine, layer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_arguments: object, **_options: object) -> None:
+def test_a_layer_that_cannot_be_read_does_not_hide_the_others(machine, layer, monkeypatch):
+    def failing(*_arguments, **_options):
         raise NotUnderstood("The tool printed something else.")
 
     modules = {
@@ -124,12 +123,12 @@ def test_a_layer_that_cannot_be_read_does_not_hide_the_others(machine: Machine, 
     assert len(found.variables) >= 11
 
 
-def test_the_description_is_plain_data(machine: Machine) -> None:
+def test_the_description_is_plain_data(machine):
     plain = describe(machine.runner, machine.root, every=True).to_dict()
     assert json.loads(json.dumps(plain)) == plain
 
 
-def test_contents_of_a_suspended_device_are_not_read(machine: Machine) -> None:
+def test_contents_of_a_suspended_device_are_not_read(machine):
     (machine.root / "sys/class/block/sdb/dm").mkdir()
     (machine.root / "sys/class/block/sdb/dm/suspended").write_text("1\n")
     runner = machine.runner

@@ -33,18 +33,18 @@ NONE = Devices(())
 class Rig:
     """One simulated controller."""
 
-    def __init__(self, kind: t.Any, model: str, faults: t.Mapping[str, t.Any] | None = None, **options: t.Any) -> None:
+    def __init__(self, kind, model, faults=None, **options):
         self.runner: t.Any = SimulatedRunner(kind)
         self.controller = self.runner.add(kind, model, **options)
         self.runner.states[kind.name]["faults"].update(faults or {})
 
-    def describe(self, **more: t.Any) -> t.Any:
+    def describe(self, **more):
         return describe(self.runner, NONE, **more)[0]
 
-    def entries(self, **more: t.Any) -> list[t.Mapping[str, t.Any]]:
+    def entries(self, **more):
         return [entry.values for entry in self.describe(**more).entries]
 
-    def run(self, controllers: t.Sequence[t.Mapping[str, t.Any]], *, check_mode: bool = False) -> list[t.Any]:
+    def run(self, controllers, *, check_mode=False):
         """As the role does: what it would do, and what it did."""
         outcomes = []
         for part, options, make in (("policies", raid_cache.argument_spec(), self._cache), ("ssd_cache", None, self._maxcache)):
@@ -56,10 +56,10 @@ class Rig:
                 outcomes.append(converge(make(validated.validated_parameters["controllers"]), check_mode=check_mode))
         return [step.action for outcome in outcomes for step in outcome.steps]
 
-    def _cache(self, entries: t.Any) -> t.Any:
+    def _cache(self, entries):
         return RaidCacheLayer.with_tools(self.runner, parse_controllers(entries))
 
-    def _maxcache(self, entries: t.Any) -> t.Any:
+    def _maxcache(self, entries):
         layer = RaidMaxCacheLayer.with_tools(self.runner, parse_maxcache(entries))
         layer.sleep = lambda seconds: None
         return layer
@@ -67,7 +67,7 @@ class Rig:
 
 @pytest.mark.parametrize("every", [False, True], ids=["changed", "every"])
 @pytest.mark.parametrize("kind, model", MODELS)
-def test_what_is_described_changes_nothing(kind: t.Any, model: str, every: bool) -> None:
+def test_what_is_described_changes_nothing(kind, model, every):
     rig = Rig(kind, model)
     entries = rig.entries(every=every)
     assert rig.run(entries, check_mode=True) == []
@@ -75,7 +75,7 @@ def test_what_is_described_changes_nothing(kind: t.Any, model: str, every: bool)
 
 @pytest.mark.parametrize("fault", ["battery_failed", "battery_missing", "learn_cycle", "capacitor_charging"])
 @pytest.mark.parametrize("kind, model", [pytest.param(storcli.StorCli, "MegaRAID 9361-8i", id="storcli")])
-def test_what_is_not_in_effect_is_described_as_it_is_stored(kind: t.Any, model: str, fault: str) -> None:
+def test_what_is_not_in_effect_is_described_as_it_is_stored(kind, model, fault):
     rig = Rig(kind, model, {fault: True})
     (entry,) = rig.describe().entries
     assert entry.values["require_effective"] is False
@@ -92,7 +92,7 @@ SAFER = (
 
 
 @pytest.mark.parametrize("kind, model", MODELS)
-def test_policies_that_were_changed_are_brought_back(kind: t.Any, model: str) -> None:
+def test_policies_that_were_changed_are_brought_back(kind, model):
     rig = Rig(kind, model)
     before = rig.describe(every=True)
     for entry in rig.entries(every=True):
@@ -106,7 +106,7 @@ def test_policies_that_were_changed_are_brought_back(kind: t.Any, model: str) ->
             assert rig.describe(every=True) == before, (part, safer)
 
 
-def test_the_caches_of_drives_are_left_to_them_again() -> None:
+def test_the_caches_of_drives_are_left_to_them_again():
     rig = Rig(storcli.StorCli, "MegaRAID 9361-8i")
     (entry,) = rig.entries(every=True)
     assert entry["volumes"][0]["drive_cache"] == "default"
@@ -114,13 +114,13 @@ def test_the_caches_of_drives_are_left_to_them_again() -> None:
     assert any("drive_cache" in action for action in rig.run([entry]))
 
 
-def test_volumes_and_controllers_are_named_by_what_lasts() -> None:
+def test_volumes_and_controllers_are_named_by_what_lasts():
     (entry,) = Rig(storcli.StorCli, "MegaRAID 9361-8i").entries()
     assert "serial" in entry and "id" not in entry
     assert all("wwn" in volume for volume in entry["volumes"])
 
 
-def test_a_policy_that_survives_no_power_cut_carries_its_permission() -> None:
+def test_a_policy_that_survives_no_power_cut_carries_its_permission():
     rig = Rig(storcli.StorCli, "MegaRAID 9361-8i")
     (entry,) = rig.entries()
     identity = {key: entry[key] for key in ("provider", "serial")}
@@ -132,7 +132,7 @@ def test_a_policy_that_survives_no_power_cut_carries_its_permission() -> None:
     assert rig.run([found.values], check_mode=True) == []
 
 
-def _who(volume: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _who(volume):
     return {key: value for key, value in volume.items() if key in ("wwn", "name", "id")}
 
 
@@ -144,7 +144,7 @@ MAXCACHE = [
 
 
 @pytest.mark.parametrize("model, cache, write", MAXCACHE)
-def test_an_ssd_cache_is_described_beside_the_policies(model: str, cache: dict[str, t.Any], write: str) -> None:
+def test_an_ssd_cache_is_described_beside_the_policies(model, cache, write):
     smart = "data_volume" in cache
     rig = Rig(arcconf.Arcconf, model, volumes=2, **({"ssds": 4} if smart else {"maxcache": False}))
     ssds = [f"{drive['channel']},{drive['device']}" for drive in rig.controller["drives"] if drive["ssd"]][:2]
@@ -159,7 +159,7 @@ def test_an_ssd_cache_is_described_beside_the_policies(model: str, cache: dict[s
     assert rig.run([entry], check_mode=True) == []
 
 
-def test_drives_that_follow_a_class_are_notes_and_not_entries_without_a_setting() -> None:
+def test_drives_that_follow_a_class_are_notes_and_not_entries_without_a_setting():
     variable = Rig(arcconf.Arcconf, "Adaptec SmartRAID 3154-8i").describe()
     assert "drives" not in variable.entries[0].values
     assert "sets the cache of drives per class" in variable.notes[0]
@@ -167,14 +167,14 @@ def test_drives_that_follow_a_class_are_notes_and_not_entries_without_a_setting(
     assert variable.notes[1].startswith("3 more drives of ")
 
 
-def test_a_pool_of_ssds_is_described() -> None:
+def test_a_pool_of_ssds_is_described():
     rig = Rig(arcconf.Arcconf, "Adaptec 6805Q", volumes=2)
     (entry,) = rig.entries()
     assert entry["maxcache"]["pool_drives"]
     assert rig.run([entry], check_mode=True) == []
 
 
-def test_a_host_without_a_tool_says_that_its_controllers_could_not_be_read() -> None:
+def test_a_host_without_a_tool_says_that_its_controllers_could_not_be_read():
     runner: t.Any = SimulatedRunner()
     device = BlockDevice("sda", "/dev/sda", "8:0", transport="raid", driver="megaraid_sas")
     variable, controllers = describe(runner, Devices([device]))
@@ -183,7 +183,7 @@ def test_a_host_without_a_tool_says_that_its_controllers_could_not_be_read() -> 
     assert describe(runner, NONE)[0].notes == ()
 
 
-def test_damaged_output_is_a_note() -> None:
+def test_damaged_output_is_a_note():
     variable = Rig(storcli.StorCli, "MegaRAID 9361-8i", {"truncated": True}).describe()
     assert variable.entries == ()
     assert variable.notes
@@ -193,7 +193,7 @@ def test_damaged_output_is_a_note() -> None:
     ("kind", "model"),
     [(storcli.StorCli, "MegaRAID 9361-8i"), (arcconf.Arcconf, next(iter(arcconf.Arcconf.models))), (ssacli.SsaCli, next(iter(ssacli.SsaCli.models)))],
 )
-def test_a_tool_at_a_place_of_its_own_is_used_and_described_with_it(kind: t.Any, model: str) -> None:
+def test_a_tool_at_a_place_of_its_own_is_used_and_described_with_it(kind, model):
     rig, place = Rig(kind, model), "/srv/tools/of-the-vendor"
     rig.runner.kinds = {place: kind}
     assert rig.entries() == []

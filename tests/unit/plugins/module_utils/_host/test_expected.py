@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import pathlib
 import typing as t
 
 import pytest
@@ -16,7 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.exp
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence, HostOutcome
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import Host, stages_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import read_request
@@ -40,46 +39,46 @@ KINDS = {
 class Machine(FlashcacheHost):
     """A host with flashcache and EnhanceIO, whose other tools are there and are only asked."""
 
-    def __init__(self, root: pathlib.Path) -> None:
+    def __init__(self, root):
         super().__init__(root, ssd=1024 * MIB, disk=4096 * MIB)
         self.fake.write("proc/sys/kernel/osrelease", "4.19.0-27-amd64\n")
         load_modules(self.root)
         self.enhanceio = {"faults": {}, "controllers": [new_state(str(root), module="loaded", drain=1000)]}
         EioCli(self.enhanceio).driver.publish()
 
-    def host_command(self, words: tuple[str, ...]) -> Answer:
+    def host_command(self, words):
         known = {"eio_cli": EioCli, "sysctl": Sysctl}
         if words[0] in known:
             return known[words[0]](self.enhanceio).answer(words[1:], "")
         return super().host_command(words) if hasattr(self, f"_{words[0]}") else Answer("")
 
-    def converge(self, *caches: dict[str, t.Any], check_mode: bool = True) -> HostOutcome:
+    def converge(self, *caches, check_mode=True):
         defaults = {name: option.get("default") for name, option in argument_spec().items()}
         host = Host(HostRunner(t.cast("t.Any", self)), self.root, sleep=self._sleep)
         return HostConvergence(host, read_request({**defaults, "caches": list(caches)}), check_mode=check_mode).run()
 
-    def _sleep(self, _seconds: float) -> None:
+    def _sleep(self, _seconds):
         self.kernel.tick()
         EioCli(self.enhanceio).driver.tick()
 
     @property
-    def caches(self) -> set[str]:
+    def caches(self):
         return {*self.machine["caches"], *EioCli(self.enhanceio).driver.state["caches"]}
 
 
 @pytest.fixture
-def machine(tmp_path: pathlib.Path) -> Machine:
+def machine(tmp_path):
     return Machine(tmp_path)
 
 
-def item(kind: str, name: str, **further: t.Any) -> dict[str, t.Any]:
+def item(kind, name, **further):
     fields = {**ITEM, **KINDS[kind]} if further.get("state") != "absent" else {name: ITEM[name] for name in ("origin", "cache_devices")}
     return {"type": kind, "name": name, **fields, **further}
 
 
 @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
 @pytest.mark.parametrize(("old", "new"), [pair for pair in itertools.permutations(KINDS, 2) if pair[0] in ("enhanceio", "flashcache")])
-def test_cache_of_another_type_on_devices_that_become_free(machine: Machine, old: str, new: str, mode: str) -> None:
+def test_cache_of_another_type_on_devices_that_become_free(machine, old, new, mode):
     risks = {"allow_unmirrored_writeback": True, "allow_ignored_flushes": True} if mode == "writeback" else {}
     machine.converge(item(old, "old", mode=mode, **risks), check_mode=False)
     assert machine.caches == {"old"}
@@ -98,7 +97,7 @@ def test_cache_of_another_type_on_devices_that_become_free(machine: Machine, old
 @pytest.mark.parametrize("check_mode", [True, False])
 @pytest.mark.parametrize("kind", ["enhanceio", "flashcache"])
 @pytest.mark.parametrize("beside", [True, False])
-def test_cache_device_of_a_cache_of_the_same_type_that_goes(machine: Machine, kind: str, check_mode: bool, beside: bool) -> None:
+def test_cache_device_of_a_cache_of_the_same_type_that_goes(machine, kind, check_mode, beside):
     """Also where another type stays in the list, so that a type of which something goes and something stays is planned twice."""
     machine.converge(item(kind, "old"), check_mode=False)
     caches = [item(kind, "old", state="absent"), item(kind, "new", origin=SSD2)]
@@ -109,7 +108,7 @@ def test_cache_device_of_a_cache_of_the_same_type_that_goes(machine: Machine, ki
     assert changed == ["old", "new"]
 
 
-def test_device_that_stays_in_use_is_not_free(machine: Machine) -> None:
+def test_device_that_stays_in_use_is_not_free(machine):
     """What goes frees its own devices only."""
     machine.converge(item("enhanceio", "old"), check_mode=False)
     machine.signatures["sdc"] = [{"type": "ext4", "uuid": "1-2-3"}]
@@ -118,7 +117,7 @@ def test_device_that_stays_in_use_is_not_free(machine: Machine) -> None:
     assert "carries a signature (ext4" in outcome.undetermined["flashcache"]
 
 
-def test_nothing_is_expected_of_a_layer_that_is_planned_in_its_turn(machine: Machine) -> None:
+def test_nothing_is_expected_of_a_layer_that_is_planned_in_its_turn(machine):
     """The SSD is free in the plan of the whole host, and not in that of the layer alone as long as the cache on it is there."""
     machine.converge(item("flashcache", "old"), check_mode=False)
     defaults = {name: option.get("default") for name, option in argument_spec().items()}
@@ -130,7 +129,7 @@ def test_nothing_is_expected_of_a_layer_that_is_planned_in_its_turn(machine: Mac
         planner.again(plan.stages[1])
 
 
-def step(attribute: str, before: t.Any, after: t.Any = None) -> Step:
+def step(attribute, before, after=None):
     return Step("any", "images", attribute, before, after, "", Operation())
 
 
@@ -153,7 +152,7 @@ def step(attribute: str, before: t.Any, after: t.Any = None) -> Step:
         ("flashcache", [step("mode", "writeback", "writethrough"), step("unit", "text")], (set(), set(), set())),
     ],
 )
-def test_what_steps_leave(tmp_path: pathlib.Path, kind: str, steps: list[Step], expected: tuple[set[str], set[str], set[str]]) -> None:
+def test_what_steps_leave(tmp_path, kind, steps, expected):
     (tmp_path / "dev").mkdir()
     names = {"sdb": {}, "sdc": {}, "md127": {"kind": "md", "slaves": ("sdb", "sdc")}, "dm-0": {"kind": "dm", "dm_name": "images"}, "dm-1": {"kind": "lvm"}}
     for name in names:
@@ -163,13 +162,13 @@ def test_what_steps_leave(tmp_path: pathlib.Path, kind: str, steps: list[Step], 
     assert (leaving.gone, leaving.emptied, leaving.origins) == expected
 
 
-def test_device_is_free_only_if_a_cache_goes() -> None:
+def test_device_is_free_only_if_a_cache_goes():
     stays, goes = Expected(emptied=frozenset({"sdb"})), Expected(frozenset({("bcache", "images")}), emptied=frozenset({"sdc"}))
     assert together([stays], {"sda": "disabled"}) == Expected(drives={"sda": "disabled"})
     assert together([stays, goes], {}).emptied == {"sdb", "sdc"}
 
 
-def test_devices_without_what_leaves() -> None:
+def test_devices_without_what_leaves():
     """A logical volume without its cache is a plain one, and a wiped device has neither holder nor signature."""
     signature = Signature("raid", "LVM2_member", "x")
     top = BlockDevice("dm-1", "/dev/dm-1", "253:1", kind="lvm", dm_targets=("cache",), holders=("dm-9",), slaves=("sda", "sdb"))

@@ -77,7 +77,7 @@ def shared():
     shutil.rmtree(folder)
 
 
-def _succeeds_as(user: int, attempt) -> bool:
+def _succeeds_as(user, attempt):
     child = os.fork()
     if not child:
         try:

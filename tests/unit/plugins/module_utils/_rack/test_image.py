@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image imp
     require_tools,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.recipe import Recipe
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import write
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 RECIPE = Recipe("bookworm", ("fio",), 1024**3)
@@ -39,8 +40,7 @@ def bootstrap(words):
     """What mmdebstrap would leave behind, as far as the layer looks at it."""
     tree = pathlib.Path(words[words.index("bookworm") + 1])
     for name, text in (("boot/rack-kernel", "kernel"), ("boot/rack-initrd", "initrd"), ("etc/ssh/ssh_host_ed25519_key.pub", "ssh-ed25519 AAAA")):
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(text)
+        write(tree, name, text)
     return Reply()
 
 
@@ -181,8 +181,7 @@ def test_unprivileged_user_builds_in_a_user_namespace(layer, monkeypatch, tmp_pa
 
 
 def test_subordinate_uids_and_gids_are_required(tmp_path):
-    (tmp_path / "etc").mkdir()
-    (tmp_path / "etc/subuid").write_text("anna:100000:65536\n")
+    write(tmp_path, "etc/subuid", "anna:100000:65536\n")
     assert not has_subordinate_ids(tmp_path, "anna")
     (tmp_path / "etc/subgid").write_text("anna:100000:65536\n")
     assert has_subordinate_ids(tmp_path, "anna")

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import read_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
 from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, folders_of, text_of
@@ -27,21 +27,21 @@ FACTS = [fact for facts in SECTIONS.values() for fact in facts]
 
 
 @functools.lru_cache(maxsize=None)
-def reading_of(path: pathlib.Path) -> Reading:
+def reading_of(path):
     return READERS_OF_FOLDERS[path.parent.name](text_of(path))
 
 
-def described(fact: dict[str, t.Any]) -> str:
+def described(fact):
     """``arcconf/a.txt: volume 0: write.configured``."""
     objects = [f"{kind} {fact[kind]}" for kind in ("controller", "volume", "drive") if kind in fact]
     return ": ".join([fact["file"], ", ".join(objects) or "the controller", fact["field"]])
 
 
-def controllers_of(reading: Reading, fact: dict[str, t.Any]) -> list[Controller]:
+def controllers_of(reading, fact):
     return [controller for controller in reading.controllers if fact.get("controller") in (None, controller.id)]
 
 
-def subject_of(reading: Reading, fact: dict[str, t.Any]) -> t.Any:
+def subject_of(reading, fact):
     """The object that a fact is about; a failed test if there is none or more than one."""
     controllers = controllers_of(reading, fact)
     assert len(controllers) == 1, f"{described(fact)}: found controllers {[one.id for one in reading.controllers]}; {reading.not_understood}"
@@ -58,7 +58,7 @@ def subject_of(reading: Reading, fact: dict[str, t.Any]) -> t.Any:
     return controller
 
 
-def value_at(subject: t.Any, path: str) -> t.Any:
+def value_at(subject, path):
     for step in path.split("."):
         if isinstance(subject, collections.abc.Mapping):
             assert step in subject, f"no {step!r} of {path!r} in {dict(subject)}"
@@ -72,7 +72,7 @@ def value_at(subject: t.Any, path: str) -> t.Any:
     return list(subject) if isinstance(subject, tuple) else subject
 
 
-def found_by(reading: Reading, fact: dict[str, t.Any]) -> t.Any:
+def found_by(reading, fact):
     what, _dot, of = fact["field"].partition(".")
     if what != "count":
         return value_at(subject_of(reading, fact), fact["field"])

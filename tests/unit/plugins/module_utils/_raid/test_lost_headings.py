@@ -10,7 +10,6 @@ import re
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
 from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, outputs_of
 
 ROWS = r'"DG/VD" *: *"[^"]*"|"EID:Slt" *: *"[^"]*"'
@@ -23,7 +22,7 @@ LARGEST = 60_000
 GARBAGE = "x?:#\x007"
 
 
-def named(reading: Reading) -> int:
+def named(reading):
     return sum(len(one.volumes) + len(one.drives) for one in reading.controllers)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import operator
-import pathlib
 import re
 import typing as t
 
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import parse_configuration
-from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, Parse, outputs_of
+from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, outputs_of
 
 Draw = t.Callable[[st.SearchStrategy[t.Any]], t.Any]
 
@@ -35,12 +34,12 @@ VALUES = (None, True, 0, -1, 10**30, 1.5, float("inf"), "", "-", "N/A", " ", ":"
 
 
 @pytest.fixture(scope="session")
-def outputs(shared_corpus: pathlib.Path) -> dict[str, list[str]]:
+def outputs(shared_corpus):
     """Real outputs by tool, shortest first."""
     return {tool: sorted(outputs_of(shared_corpus, tool, LARGEST, transcribed=True).values(), key=len) for tool in PARSERS}
 
 
-def read(parse: Parse, text: str) -> Reading:
+def read(parse, text):
     reading = parse(text)
     assert isinstance(reading, Reading)
     for clause in reading.not_understood:
@@ -52,36 +51,36 @@ def read(parse: Parse, text: str) -> Reading:
     return reading
 
 
-def place(draw: Draw, text: str) -> int:
+def place(draw, text):
     return draw(st.integers(min_value=0, max_value=len(text)))
 
 
-def cut(draw: Draw, text: str, other: str) -> str:
+def cut(draw, text, other):
     return text[: place(draw, text)]
 
 
-def beheaded(draw: Draw, text: str, other: str) -> str:
+def beheaded(draw, text, other):
     return text[place(draw, text) :]
 
 
-def spliced(draw: Draw, text: str, other: str) -> str:
+def spliced(draw, text, other):
     return text[: place(draw, text)] + other[place(draw, other) :]
 
 
-def lines_deleted(draw: Draw, text: str, other: str) -> str:
+def lines_deleted(draw, text, other):
     lines = text.splitlines(keepends=True)
     gone = set(draw(st.lists(st.integers(0, max(0, len(lines) - 1)), max_size=8)))
     return "".join(line for number, line in enumerate(lines) if number not in gone)
 
 
-def lines_repeated(draw: Draw, text: str, other: str) -> str:
+def lines_repeated(draw, text, other):
     lines = text.splitlines(keepends=True)
     for at in draw(st.lists(st.integers(0, max(0, len(lines) - 1)), max_size=8)):
         lines[at:at] = lines[at : at + 1] * draw(st.integers(1, 3))
     return "".join(lines)
 
 
-def lines_swapped(draw: Draw, text: str, other: str) -> str:
+def lines_swapped(draw, text, other):
     lines = text.splitlines(keepends=True)
     if lines:
         index = st.integers(0, len(lines) - 1)
@@ -90,7 +89,7 @@ def lines_swapped(draw: Draw, text: str, other: str) -> str:
     return "".join(lines)
 
 
-def lines_of_another(draw: Draw, text: str, other: str) -> str:
+def lines_of_another(draw, text, other):
     lines, strange = text.splitlines(keepends=True), other.splitlines(keepends=True)
     if lines and strange:
         for at, of in draw(st.lists(st.tuples(st.integers(0, len(lines) - 1), st.integers(0, len(strange) - 1)), max_size=8)):
@@ -98,7 +97,7 @@ def lines_of_another(draw: Draw, text: str, other: str) -> str:
     return "".join(lines)
 
 
-def characters_flipped(draw: Draw, text: str, other: str) -> str:
+def characters_flipped(draw, text, other):
     letters = list(text)
     if letters:
         for at, letter in draw(st.lists(st.tuples(st.integers(0, len(letters) - 1), st.characters()), max_size=12)):
@@ -106,12 +105,12 @@ def characters_flipped(draw: Draw, text: str, other: str) -> str:
     return "".join(letters)
 
 
-def characters_removed(draw: Draw, text: str, other: str) -> str:
+def characters_removed(draw, text, other):
     """All of one character: no blanks, no colons, no line ends, no quotes."""
     return text.replace(draw(st.sampled_from(" :\n\t\r,(){}[]=\"-/'")), draw(st.sampled_from(("", " ", "\x00", "\u2028"))))
 
 
-def numbers_replaced(draw: Draw, text: str, other: str) -> str:
+def numbers_replaced(draw, text, other):
     words = text.split(" ")
     numbers = [at for at, word in enumerate(words) if any(letter.isdigit() for letter in word)]
     if numbers:
@@ -121,7 +120,7 @@ def numbers_replaced(draw: Draw, text: str, other: str) -> str:
     return " ".join(words)
 
 
-def values_emptied(draw: Draw, text: str, other: str) -> str:
+def values_emptied(draw, text, other):
     lines = text.splitlines(keepends=True)
     labelled = [at for at, line in enumerate(lines) if ":" in line]
     if labelled:
@@ -130,17 +129,17 @@ def values_emptied(draw: Draw, text: str, other: str) -> str:
     return "".join(lines)
 
 
-def lines_indented(draw: Draw, text: str, other: str) -> str:
+def lines_indented(draw, text, other):
     """Nothing is where it was in a tree."""
     return "\n".join(" " * draw(st.integers(0, 12)) + line.strip() for line in text.splitlines()[: draw(st.integers(1, 60))])
 
 
-def line_made_long(draw: Draw, text: str, other: str) -> str:
+def line_made_long(draw, text, other):
     at = place(draw, text)
     return text[:at] + draw(st.sampled_from((" ", "-", ":", "9", "/", "=", "a ", "0,0 ", "{", '"'))) * 20_000 + text[at:]
 
 
-def json_retyped(draw: Draw, text: str, other: str) -> str:
+def json_retyped(draw, text, other):
     """Well-formed JSON in which some values are of another kind; texts that are not JSON stay as they are."""
     try:
         document = json.loads(text)
@@ -272,7 +271,7 @@ THINGS: dict[str, t.Callable[[Controller], t.Iterable[t.Any]]] = {
 }
 
 
-def found_at(reading: Reading, paths: str) -> set[str]:
+def found_at(reading, paths):
     """All values at some paths, such as ''volumes.write.effective''."""
     found: set[str] = set()
     for path in paths.split():
@@ -311,7 +310,7 @@ def test_missing_values_are_unknown(outputs, tool, lines, path):
     assert known_before - {"unknown"}
 
 
-def without(node: t.Any, keys: set[str]) -> t.Any:
+def without(node, keys):
     """A document without these keys, and without the rows of lists of properties that are called so."""
     if isinstance(node, dict):
         return {key: without(value, keys) for key, value in node.items() if key not in keys}

@@ -15,7 +15,6 @@ import pathlib
 import random
 import re
 import typing as t
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers as drive_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import parse_smartctl
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import read_behind, volume_finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
@@ -40,11 +38,11 @@ MOST = 60
 # Damages
 
 
-def damaged(text: str) -> t.Iterator[str]:
+def damaged(text):
     return damaged_json(text) if text.lstrip().startswith("{") else damaged_text(text)
 
 
-def damaged_text(text: str) -> t.Iterator[str]:
+def damaged_text(text):
     """Without one line, without all lines of one label, and with another value on one line."""
     lines = text.splitlines(keepends=True)
     labels = {label for line in lines for label in [re.split(r"\s*[:=]", line)[0].strip()] if label}
@@ -58,7 +56,7 @@ def damaged_text(text: str) -> t.Iterator[str]:
         yield "".join(line for line in lines if not line.strip().startswith(label))
 
 
-def damaged_json(text: str) -> t.Iterator[str]:
+def damaged_json(text):
     """Without one row, one list, one label in all places, or all values of one label."""
     whole = json.loads(text, strict=False)
     labels = sorted({str(key) for node in nodes(whole) if isinstance(node, dict) for key in node} - {"Controllers", "Command Status", "CLI Version"})
@@ -83,7 +81,7 @@ def damaged_json(text: str) -> t.Iterator[str]:
             yield json.dumps(changed)
 
 
-def nodes(node: t.Any) -> list[t.Any]:
+def nodes(node):
     found, waiting = [], [node]
     while waiting:
         one = waiting.pop(0)
@@ -92,7 +90,7 @@ def nodes(node: t.Any) -> list[t.Any]:
     return found
 
 
-def some(variants: t.Iterable[str]) -> list[str]:
+def some(variants):
     known = list(dict.fromkeys(variants))
     return random.Random(11).sample(known, min(MOST, len(known)))
 
@@ -100,7 +98,7 @@ def some(variants: t.Iterable[str]) -> list[str]:
 # Conclusions
 
 
-def favourable(reading: Reading) -> set[tuple[str, ...]]:
+def favourable(reading):
     """What is good news for those who store data behind a controller, unless it is doubted."""
     found: set[tuple[str, ...]] = set()
     for one in reading.controllers:
@@ -141,21 +139,21 @@ def test_captured_outputs_of_raid_tools(tool, shared_corpus):
 NAA = "600605b00e440b30000000000000aaaa"
 
 
-def answer(data: t.Any = None, description: str = "None", number: int = 0, version: str = "007.3503.0000.0000", **status: str) -> dict[str, t.Any]:
+def answer(data=None, description="None", number=0, version="007.3503.0000.0000", **status):
     head = {"CLI Version": version, "Controller": number, "Status": "Success", "Description": description, **status}
     return {"Command Status": head, **({} if data is None else {"Response Data": data})}
 
 
-def pd(slot: int, state: str = "Onln", group: t.Any = 0, kind: str = "-", enclosure: str = "252") -> dict[str, t.Any]:
+def pd(slot, state="Onln", group=0, kind="-", enclosure="252"):
     return {"EID:Slt": f"{enclosure}:{slot}", "DID": slot, "State": state, "DG": group, "Size": "1.000 TB", "Intf": "SAS", "Med": "HDD", "Type": kind}
 
 
-def details(slot: int, cache: str, row: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def details(slot, cache, row):
     path = f"Drive /c0/e252/s{slot}"
     return {path: [row], f"{path} - Detailed Information": {f"{path} Device attributes": {"SN": f"S{slot}", "Write Cache": cache}}}
 
 
-def megaraid(cache: str, caches: tuple[str, str], unit: str, state: str = "Optl") -> dict[str, list[t.Any]]:
+def megaraid(cache, caches, unit, state="Optl"):
     row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": state, "Cache": cache, "Cac": "-", "Size": "1.000 TB", "Name": ""}
     drives = [pd(0), pd(1)]
     summary = {
@@ -177,7 +175,7 @@ def megaraid(cache: str, caches: tuple[str, str], unit: str, state: str = "Optl"
     }
 
 
-def adapter(rows: int) -> dict[str, list[t.Any]]:
+def adapter(rows):
     """IR firmware of an LSI adapter with that many volumes in its list."""
     row = {"VD": "0", "TYPE": "RAID1", "State": "Optl", "Access": "RW", "Cache": "NRWTD", "Size": "1.000 TB", "Name": ""}
     drives = [pd(slot, "Online" if rows else "UGood", "-", enclosure=" ") for slot in (0, 1)]
@@ -201,7 +199,7 @@ HOSTS: dict[str, tuple[dict[str, list[t.Any]], str, str]] = {
 }
 
 
-def place(root: Path, driver: str, address: str) -> BlockDevice:
+def place(root, driver, address):
     channel = address.rpartition(":")[0]
     folder = root / f"sys/devices/pci0000:64/0000:64:00.0/0000:65:00.0/host0/target0:{channel}/0:{address}/block/sda"
     (folder / "device").mkdir(parents=True)
@@ -212,7 +210,7 @@ def place(root: Path, driver: str, address: str) -> BlockDevice:
     return BlockDevice("sda", "/dev/sda", "8:0", size=1 << 40, transport="raid", driver=driver, wwn=f"0x{NAA}" if driver == "megaraid_sas" else None)
 
 
-def concluded(answers: t.Mapping[str, str], disk: BlockDevice, root: Path) -> set[str]:
+def concluded(answers, disk, root):
     words = {"show all": ("/call", "show", "all"), "vall": ("/call/vall",), "sall": ("/call/eall/sall",)}
     refused = json.dumps({"Controllers": [answer(None, "Un-supported command", Status="Failure")]})
     replies = {("storcli",): Reply(refused), **{("storcli", *words[name]): Reply(text) for name, text in answers.items()}}
@@ -253,7 +251,7 @@ def test_volume_of_an_adapter_is_no_bare_drive(tmp_path):
 # What is set for all
 
 
-def state(*readings: str) -> registry.RaidState:
+def state(*readings):
     answers = zip((("/call", "show", "all"), ("/call/vall",), ("/call/eall/sall",), ("/call", "show", "jbodwritecache")), readings)
     replies = {("storcli", *words): Reply(text) for words, text in answers}
     tool = storcli.StorCli(ScriptedRunner({("storcli",): Reply(json.dumps({"Controllers": []})), **replies}), "storcli")
@@ -297,7 +295,7 @@ def test_caches_of_jbod_drives_that_are_printed_as_online(kind, found, words):
 # Drives
 
 
-def smart(**further: t.Any) -> str:
+def smart(**further):
     rows = [
         {"id": 177, "name": "Wear_Leveling_Count", "value": 60, "thresh": 0, "raw": {"value": 800, "string": "800"}},
         {"id": 231, "name": "SSD_Life_Left", "value": 100, "thresh": 0, "raw": {"value": 60, "string": "60"}},
@@ -307,14 +305,14 @@ def smart(**further: t.Any) -> str:
     return json.dumps({"device": {"protocol": "ATA"}, "in_smartctl_database": True, "ata_smart_attributes": {"table": rows}, **further})
 
 
-def wear(text: str) -> int | None:
+def wear(text):
     try:
         return parse_smartctl(text, 0, "sda", "/dev/sda").wear_used_percent
     except NotUnderstood:
         return None
 
 
-def worn(shared_corpus: pathlib.Path) -> t.Iterator[str]:
+def worn(shared_corpus):
     for row in range(4):
         one = json.loads(smart(model_family="Phison Driven SSDs"))
         one["ata_smart_attributes"]["table"] = [one["ata_smart_attributes"]["table"][row]]
@@ -339,11 +337,11 @@ def test_wear_does_not_decrease_with_what_is_missing(shared_corpus):
     assert known > 6
 
 
-def pages(text: str) -> set[tuple[str, bool]]:
+def pages(text):
     return {(device, False) for device, page in drive_cache.parse_sdparm(text).items() if not page.enabled}
 
 
-def feature(text: str) -> set[str]:
+def feature(text):
     try:
         return set() if drive_cache.parse_nvme_feature(text) else {"off"}
     except NotUnderstood:

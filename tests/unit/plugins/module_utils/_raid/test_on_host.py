@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
-from pathlib import Path
 
 import pytest
 
@@ -21,13 +19,11 @@ WWN = "600508b1001c0000000000000000abcd"
 class Host:
     """Disks in a folder that looks like sysfs."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
         self.disks: list[BlockDevice] = []
 
-    def disk(
-        self, name: str = "sda", pci: str | None = "0000:3b:00.0", address: str = "0:2:0:0", driver: str = "megaraid_sas", wwid: str = "", **fields: t.Any
-    ) -> None:
+    def disk(self, name="sda", pci="0000:3b:00.0", address="0:2:0:0", driver="megaraid_sas", wwid="", **fields):
         host = f"host{address.split(':')[0]}"
         folder = self.root / f"sys/devices/pci0000:3a/0000:3a:00.0/{pci}/{host}/target{address[:5]}/{address}/block/{name}"
         (folder / "device").mkdir(parents=True)
@@ -40,17 +36,17 @@ class Host:
         (proc / "proc_name").write_text(driver + "\n")
         self.disks.append(BlockDevice(name, f"/dev/{name}", "8:0", size=1 << 30, transport="raid", driver=fields.pop("known_driver", driver), **fields))
 
-    def match(self, *controllers: Controller) -> dict[str, tuple[str, str]]:
+    def match(self, *controllers):
         found = match(self.disks, controllers, self.root)
         return {name: (one.id, thing.id if isinstance(thing, Volume) else thing.address) for name, (one, thing) in found.items()}
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Host:
+def host(tmp_path):
     return Host(tmp_path)
 
 
-def controller(number: str = "0", **changes: t.Any) -> Controller:
+def controller(number="0", **changes):
     plain = Controller("storcli", number, driver="megaraid_sas", pci_address="0000:3b:00.0", volumes=(Volume("0", scsi=(2, 0, 0)), Volume("1", scsi=(2, 1, 0))))
     return dataclasses.replace(plain, **changes)
 

@@ -19,6 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec impo
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.shapes import wrong_shape
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import DEAD, FakeTool, controller, volume
 
+WRITEBACK = {"volumes": [{"id": "0", "write": "writeback"}]}
+
 
 def _plan(tool, *entries):
     return plan.plan(tool.as_host(), parse_controllers(list(entries)))
@@ -62,7 +64,7 @@ def test_safer_settings_precede_unprotected_caching():
 
 
 def test_same_volume_id_on_two_controllers_is_two_items():
-    steps = _steps(FakeTool(controller("0"), controller("1")), {"volumes": [{"id": "0", "write": "writeback"}]})
+    steps = _steps(FakeTool(controller("0"), controller("1")), WRITEBACK)
     assert [item for item, *_rest in steps] == ["storcli controller 0 volume 0", "storcli controller 1 volume 0"]
 
 
@@ -180,10 +182,10 @@ def test_unreported_setting_is_not_changed():
 
 
 def test_policy_with_only_its_effective_value_reported_can_be_set():
-    steps = _steps(FakeTool(controller(volumes=(volume(0, write=Policy("unknown", "writethrough")),))), {"volumes": [{"id": "0", "write": "writeback"}]})
+    steps = _steps(FakeTool(controller(volumes=(volume(0, write=Policy("unknown", "writethrough")),))), WRITEBACK)
     assert steps == [("storcli controller 0 volume 0", "write", "unknown", "writeback")]
     with pytest.raises(BadInput, match="does not report its write"):
-        _plan(FakeTool(controller(volumes=(volume(0, write=Policy()),))), {"volumes": [{"id": "0", "write": "writeback"}]})
+        _plan(FakeTool(controller(volumes=(volume(0, write=Policy()),))), WRITEBACK)
 
 
 def test_drive_class_missing_on_controller_is_rejected():
@@ -228,7 +230,7 @@ def test_acknowledged_command_without_effect_is_detected():
     tool = FakeTool(controller())
     tool.deaf = {"write"}
     with pytest.raises(NotEffective, match=r"write should be writeback and is writethrough, although /opt/storcli64 .* exit status 0") as caught:
-        _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
+        _converge(tool, WRITEBACK)
     assert caught.value.completed.argv[1:] == ("0", "v0", "write", "writeback")
 
 
@@ -269,7 +271,7 @@ def test_declared_drives_permit_nothing_else():
 )
 def test_stored_but_ineffective_policy_fails_with_its_cause(protection, words):
     tool = FakeTool(controller(protection=protection, volumes=(volume(0, write=Policy("writeback", "writethrough")),)))
-    entry = {"volumes": [{"id": "0", "write": "writeback"}]}
+    entry = WRITEBACK
     with pytest.raises(NotEffective, match=f"is set to writeback, but writethrough is in effect: .*{words}") as caught:
         _converge(tool, entry)
     assert caught.value.facts["not_in_force"][0]["attribute"] == "write"
@@ -281,7 +283,7 @@ def test_stored_but_ineffective_policy_fails_with_its_cause(protection, words):
 def test_failure_after_a_change_reports_completed_changes():
     tool = FakeTool(controller(protection=DEAD))
     with pytest.raises(NotEffective) as caught:
-        _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
+        _converge(tool, WRITEBACK)
     assert caught.value.facts["changed"] is True
     assert caught.value.facts["actions"] == ["Set write of volume volume0 of controller 0 (MODEL, storcli) to writeback (was writethrough)"]
 
@@ -290,12 +292,12 @@ def test_reason_reported_by_controller_takes_precedence():
     one = controller(volumes=(volume(0, write=Policy("writeback", "writethrough")),))
     tool = FakeTool(dataclasses.replace(one, cache=dataclasses.replace(one.cache, status="temporarily_disabled", reason="Capacitor charge is low")))
     with pytest.raises(NotEffective, match="the controller reports: Capacitor charge is low"):
-        _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
+        _converge(tool, WRITEBACK)
 
 
 def test_unreported_effective_policy_is_a_warning_or_unprotected_failure():
     untold = (volume(0, write=Policy("writeback", "unknown")),)
-    entry = {"volumes": [{"id": "0", "write": "writeback"}]}
+    entry = WRITEBACK
     assert [str(one).count("whether that is in effect is not reported") for one in _converge(FakeTool(controller(volumes=untold)), entry).warnings] == [1]
     with pytest.raises(NotEffective, match="whether that is in effect is not reported: its battery has failed"):
         _converge(FakeTool(controller(volumes=untold, protection=DEAD)), entry)
@@ -303,7 +305,7 @@ def test_unreported_effective_policy_is_a_warning_or_unprotected_failure():
 
 def test_unprotected_cached_io_is_not_protected_writeback():
     cached = (volume(0, write=Policy("writeback", "writeback"), io=Policy("cached", "cached")),)
-    entry = {"volumes": [{"id": "0", "write": "writeback"}]}
+    entry = WRITEBACK
     assert _converge(FakeTool(controller(volumes=cached)), entry).warnings == ()
     with pytest.raises(NotEffective, match="caching of writes without protection is in effect: with io: cached"):
         _converge(FakeTool(controller(volumes=cached, protection=DEAD)), entry)
@@ -323,7 +325,7 @@ def test_lost_items_prevent_use_of_all():
     tool = FakeTool(controller())
     tool.reading = {"lost": ("line 7: a volume without a number",)}
     with pytest.raises(NotUnderstood, match="line 7"):
-        _plan(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
+        _plan(tool, WRITEBACK)
     with pytest.raises(NotUnderstood, match="nothing can be set for all of it"):
         _plan(tool, {"id": "0", "volumes": [{"id": "all", "write": "writeback"}]})
     assert _steps(tool, {"id": "0", "volumes": [{"id": "0", "write": "writeback"}]})
@@ -367,7 +369,7 @@ def test_failure_after_a_change_does_not_claim_unchanged_state():
 
     tool.send = breaking
     with pytest.raises(NotUnderstood, match="After the change: The output") as caught:
-        _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
+        _converge(tool, WRITEBACK)
     assert "Nothing was changed" not in caught.value.message
     assert caught.value.facts["changed"] is True
 

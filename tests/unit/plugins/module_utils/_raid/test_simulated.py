@@ -34,7 +34,7 @@ SWITCHED = ("arcconf", "ssacli")
 class Card:
     """One or more simulated controllers, and the provider of their tool."""
 
-    def __init__(self, name: str, *models: str, faults: t.Mapping[str, t.Any] | None = None, **options: t.Any) -> None:
+    def __init__(self, name, *models, faults=None, **options):
         kind = KINDS[name]
         self.runner = SimulatedRunner(kind)
         for model in models:
@@ -43,23 +43,23 @@ class Card:
         self.state["faults"].update(faults or {})
         self.provider: RaidProvider = TOOLS[name].provider()(t.cast("t.Any", self.runner), kind.paths[0])
 
-    def read(self) -> Controller:
+    def read(self):
         reading = self.provider.read()
         assert (reading.not_understood, reading.complete) == ((), True)
         return reading.controllers[0]
 
-    def send(self, attribute: str, value: t.Any, volume: int | None = None) -> t.Any:
+    def send(self, attribute, value, volume=None):
         """Set one attribute of the controller or of a volume."""
         controller = self.read()
         subject: Subject = controller if volume is None else controller.volumes[volume]
         return self.provider.send(self.provider.command(controller, subject, attribute, value), "item")
 
     @property
-    def calls(self) -> list[tuple[str, ...]]:
+    def calls(self):
         return [call[1:] for call in self.runner.calls]
 
 
-def same(controller: Controller, subject: Subject) -> Subject:
+def same(controller, subject):
     """The subject in a later reading."""
     if isinstance(subject, Controller):
         return controller
@@ -67,13 +67,13 @@ def same(controller: Controller, subject: Subject) -> Subject:
     return next(one for one in things if getattr(one, "id", getattr(one, "address", None)) == getattr(subject, "id", getattr(subject, "address", None)))
 
 
-def subjects(controller: Controller, settings: t.Mapping[str, t.Any]) -> t.Sequence[Subject]:
+def subjects(controller, settings):
     if settings.keys() <= VOLUME_ATTRIBUTES.keys():
         return controller.volumes
     return (*controller.drives[:1], *controller.drives[-1:]) if settings.keys() <= DRIVE_ATTRIBUTES.keys() else (controller,)
 
 
-def every_setting() -> list[dict[str, t.Any]]:
+def every_setting():
     """Each attribute with each value, and each policy for reading with each for writing."""
     attributes = {**CONTROLLER_ATTRIBUTES, **VOLUME_ATTRIBUTES, **DRIVE_ATTRIBUTES}
     alone = [{name: value} for name, values in attributes.items() for value in (values if values is not None else (25, 100))]
@@ -191,7 +191,7 @@ def test_repeating_a_setting_is_no_failure(model):
                     assert _would_be_refused(controller, subject) or card.provider.send(provider.command(controller, subject, attribute, value), "item").rc == 2
 
 
-def _would_be_refused(controller: Controller, subject: Subject) -> bool:
+def _would_be_refused(controller, subject):
     """Whether the tool refuses even what is so: one drive under a policy for all, a drive of the pool."""
     return getattr(subject, "usage", "") == "cache" or (hasattr(subject, "write_cache") and controller.drive_cache.get("all", "per_drive") != "per_drive")
 
@@ -215,7 +215,7 @@ def test_unreported_drive_cache_is_unknown(value):
     assert {drive.write_cache for drive in controller.drives} == {UNKNOWN}
 
 
-def series8(policy: str) -> Card:
+def series8(policy):
     """A card of series 8 as arcconf 2.x and 3.x print it: the policy for all drives is below Cache Properties."""
     card = Card("arcconf", "Adaptec ASR-8805", build="new")
     card.state["controllers"][0]["global_drive_cache"] = policy

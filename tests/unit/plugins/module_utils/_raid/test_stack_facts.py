@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import drive_caches, read_behind, volume_finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Stack, Verdict
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Stack
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 HEALTHY = Protection("battery", "healthy", raw="Optimal")
@@ -36,12 +34,12 @@ BACK = Policy("writeback", "writeback")
 DISK = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="raid", driver="megaraid_sas", wwn="0x" + "6" * 32)
 
 
-def volume(**changes: t.Any) -> Volume:
+def volume(**changes):
     plain = Volume("0", name="data", wwn="6" * 32, write=THROUGH, read=Policy("none", "none"), io=Policy("direct", "direct"), drive_cache="disabled")
     return dataclasses.replace(plain, **changes)
 
 
-def controller(**changes: t.Any) -> Controller:
+def controller(**changes):
     return dataclasses.replace(Controller("storcli", "0", model="MODEL", driver="megaraid_sas", protection=HEALTHY, volumes=(volume(),)), **changes)
 
 
@@ -122,7 +120,7 @@ def test_drives_declared_safe():
 ON = Policy("enabled", "enabled")
 
 
-def ssd(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...] = ()) -> tuple[Controller, Volume]:
+def ssd(level, cache, drives=()):
     pool = MaxCache(generation="container", volumes=(CacheVolume("100", raid_level=level, status="optimal", members=("0,7",)),))
     return controller(maxcache=pool, drives=drives), volume(maxcache=cache)
 
@@ -257,25 +255,25 @@ class Tool:
 
     last = None
 
-    def __init__(self, name: str, *controllers: Controller, error: str = "", doubts: tuple[str, ...] = ()) -> None:
+    def __init__(self, name, *controllers, error="", doubts=()):
         self.name = name
         self.reading = Reading(controllers, doubts, complete=not doubts)
         self.error = error
         self.reads = 0
 
-    def read(self) -> Reading:
+    def read(self):
         self.reads += 1
         if self.error:
             raise CommandFailed(self.error)
         return self.reading
 
 
-def behind(tmp_path: Path, *tools: Tool, disks: t.Sequence[BlockDevice] = (DISK,)) -> t.Any:
+def behind(tmp_path, *tools, disks=(DISK,)):
     return read_behind(disks, ScriptedRunner({}), tmp_path, lambda runner: tools)
 
 
 def test_no_command_runs_without_a_disk_behind_a_controller(tmp_path):
-    def find_tools(runner: t.Any) -> t.Any:
+    def find_tools(runner):
         raise AssertionError
 
     for disk in (dataclasses.replace(DISK, transport="sata", driver="ahci"), dataclasses.replace(DISK, size=0), dataclasses.replace(DISK, kind="partition")):
@@ -349,7 +347,7 @@ def test_pass_through_drives_are_judged_by_themselves(tmp_path):
 
 
 def test_stack_verdict(tmp_path):
-    def verdict(one: Controller) -> Verdict:
+    def verdict(one):
         finding = behind(tmp_path, Tool("storcli", one)).findings["sda"]
         return Stack(Devices([DISK]), {"sda": [LayerFacts("controller", **vars(finding))]}).verdict(DISK)
 

@@ -17,7 +17,6 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import text as arcconf_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
@@ -27,16 +26,15 @@ from ansible_collections.cachefleet.storage.tests.simulators import ssacli as si
 from ansible_collections.cachefleet.storage.tests.simulators import storcli as simulated_storcli
 from ansible_collections.cachefleet.storage.tests.simulators import storcli2 as simulated_storcli2
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
-from ansible_collections.cachefleet.storage.tests.simulators.simulator import Simulator
 
 Data = t.Dict[str, t.Any]
 
 
-def answer(kind: type[Simulator], model: str, words: str, faults: t.Mapping[str, t.Any] | None = None, **options: t.Any) -> str:
+def answer(kind, model, words, faults=None, **options):
     return kind({"faults": dict(faults or {}), "controllers": [kind.models[model](**options)]}).answer(words.split(), "").stdout
 
 
-def understood(reading: Reading) -> Controller:
+def understood(reading):
     assert (reading.not_understood, reading.lost, reading.complete) == ((), (), True)
     (controller,) = reading.controllers
     return controller
@@ -50,16 +48,16 @@ RATES = ("maxCache flush and fetch rate", "maxCache Read, Write Balance Factor",
 POOL = ("SSDs assigned to maxCache pool", "Maximum SSDs allowed in maxCache pool", *RATES[:2])
 
 
-def config(model: str, faults: t.Mapping[str, t.Any] | None = None, **options: t.Any) -> str:
+def config(model, faults=None, **options):
     return answer(Arcconf, model, "GETCONFIG 1 AL", faults, **options)
 
 
-def label_of(line: str) -> str:
+def label_of(line):
     found = re.match(r"\s*(.*?\S)\s*:(?:\s|$)", line)
     return found.group(1) if found else ""
 
 
-def moved(text: str, labels: t.Sequence[str], heading: str | None) -> str:
+def moved(text, labels, heading):
     """The output with some lines about the controller below a heading, or (``None``) among the first lines about it."""
     lines = text.split("\n")
     taken = [line for line in lines if label_of(line) in labels]
@@ -184,7 +182,7 @@ def test_members_are_found_by_serial_location_and_address():
     assert len(volume.members) == 2
     address = {drive.serial: drive.address for drive in whole.drives}
 
-    def rewritten(form: t.Callable[[str, str], str]) -> str:
+    def rewritten(form):
         return re.sub(r"Present \((.*)\) (\S+)", lambda found: form(found.group(1), found.group(2)), text)
 
     for form in (
@@ -230,19 +228,19 @@ Answers = t.Dict[str, Data]
 QUESTIONS = {"summary": "/call show all nolog J", "volumes": "/call/vall show all nolog J", "drives": "/call/eall/sall show all nolog J"}
 
 
-def answers(kind: type[Simulator], model: str, faults: t.Mapping[str, t.Any] | None = None) -> Answers:
+def answers(kind, model, faults=None):
     return {name: json.loads(answer(kind, model, words, faults)) for name, words in QUESTIONS.items()}
 
 
-def data(reported: Answers, name: str) -> Data:
+def data(reported, name):
     return reported[name]["Controllers"][0]["Response Data"]
 
 
-def read(parse: t.Callable[[str], Reading], reported: Answers) -> Controller:
+def read(parse, reported):
     return understood(join([parse(json.dumps(one)) for one in reported.values()]))
 
 
-def with_identity_at_the_top(reported: Answers) -> None:
+def with_identity_at_the_top(reported):
     """As ``/cx show`` prints what ``/cx show all`` has in sections."""
     summary = data(reported, "summary")
     basics, version, status = summary.pop("Basics"), summary.pop("Version"), summary["Status"]
@@ -253,7 +251,7 @@ def with_identity_at_the_top(reported: Answers) -> None:
         summary["Current Personality"] = status.pop("Current Personality")
 
 
-def with_drive_policy_in_the_topology_only(reported: Answers) -> None:
+def with_drive_policy_in_the_topology_only(reported):
     short = {"Disk's Default": "dflt", "Enabled": "enbl", "Disabled": "dsbl"}
     for name, properties in data(reported, "volumes").items():
         if name.endswith("Properties"):
@@ -261,56 +259,56 @@ def with_drive_policy_in_the_topology_only(reported: Answers) -> None:
             assert {row["PDC"] for row in data(reported, "summary")["TOPOLOGY"]} == {short[policy]}
 
 
-def with_drive_policy_at_the_volumes_only(reported: Answers) -> None:
+def with_drive_policy_at_the_volumes_only(reported):
     for row in data(reported, "summary")["TOPOLOGY"]:
         row.pop("PDC")
 
 
-def with_members_in_the_topology_only(reported: Answers) -> None:
+def with_members_in_the_topology_only(reported):
     volumes = data(reported, "volumes")
     for name in [name for name in volumes if name.startswith("PDs for VD")]:
         volumes.pop(name)
 
 
-def with_members_at_the_volumes_only(reported: Answers) -> None:
+def with_members_at_the_volumes_only(reported):
     data(reported, "summary").pop("TOPOLOGY")
 
 
-def with_volumes_in_their_own_answer_only(reported: Answers) -> None:
+def with_volumes_in_their_own_answer_only(reported):
     data(reported, "summary").pop("VD LIST")
 
 
-def with_volumes_as_a_list(reported: Answers) -> None:
+def with_volumes_as_a_list(reported):
     """As ``/cx/vall show`` prints their rows."""
     volumes = data(reported, "volumes")
     volumes["Virtual Drives"] = [row for name in [name for name in volumes if name.startswith("/c")] for row in volumes.pop(name)]
     data(reported, "summary").pop("VD LIST")
 
 
-def with_drives_in_their_own_answer_only(reported: Answers) -> None:
+def with_drives_in_their_own_answer_only(reported):
     data(reported, "summary").pop("PD LIST")
 
 
-def with_drives_below_a_heading(reported: Answers) -> None:
+def with_drives_below_a_heading(reported):
     """As HBAs print them."""
     reported["drives"]["Controllers"][0]["Response Data"] = {"Physical Device Information": data(reported, "drives")}
 
 
-def with_attributes_beside_the_drives(reported: Answers) -> None:
+def with_attributes_beside_the_drives(reported):
     """As plain text prints them, which does not nest."""
     drives = data(reported, "drives")
     for name in [name for name in drives if name.endswith("Detailed Information")]:
         drives.update({part: value for part, value in drives.pop(name).items() if part.endswith("Device attributes")})
 
 
-def with_the_other_label_for_serials(reported: Answers) -> None:
+def with_the_other_label_for_serials(reported):
     for name, details in data(reported, "drives").items():
         for part, attributes in details.items() if name.endswith("Detailed Information") else ():
             if part.endswith("Device attributes"):
                 attributes["Serial Number"] = attributes.pop("SN")
 
 
-def with_the_unit_as_properties(reported: Answers) -> None:
+def with_the_unit_as_properties(reported):
     """As ``/cx/cv show all`` and ``/cx/bbu show all`` print what is a row in the summary."""
     summary = data(reported, "summary")
     for name, state in (("Cachevault_Info", "State"), ("BBU_Info", "Battery State")):
@@ -354,7 +352,7 @@ def test_unit_state_is_parsed_from_row_and_properties(model, fault):
     assert read(storcli.parse, other) == read(storcli.parse, reported)
 
 
-def with_identity2_at_the_top(reported: Answers) -> None:
+def with_identity2_at_the_top(reported):
     summary = data(reported, "summary")
     basics, version, host, status = summary.pop("Basics"), summary.pop("Version"), summary.pop("HostInterface"), summary["Status"]
     summary["Product Name"], summary["Serial Number"], summary["PCI Address"] = basics["Product Name"], basics["Serial Number"], host["PCI Address"]
@@ -363,47 +361,47 @@ def with_identity2_at_the_top(reported: Answers) -> None:
     summary["Controller Personality"] = status.pop("Controller Personality")
 
 
-def with_drive_policy2_in_the_topology_only(reported: Answers) -> None:
+def with_drive_policy2_in_the_topology_only(reported):
     for volume in data(reported, "volumes")["Virtual Drives"]:
         volume["VD Properties"].pop("Drive Write Cache Policy")
 
 
-def with_drive_policy2_at_the_volumes_only(reported: Answers) -> None:
+def with_drive_policy2_at_the_volumes_only(reported):
     with_drive_policy_at_the_volumes_only(reported)
 
 
-def with_members2_in_the_topology_only(reported: Answers) -> None:
+def with_members2_in_the_topology_only(reported):
     for volume in data(reported, "volumes")["Virtual Drives"]:
         volume.pop("PDs")
 
 
-def with_volumes2_without_a_heading(reported: Answers) -> None:
+def with_volumes2_without_a_heading(reported):
     """As ``/cx/vall show`` prints them: each row is the volume itself."""
     for volume in data(reported, "volumes")["Virtual Drives"]:
         volume.update(volume.pop("VD Info"))
 
 
-def with_volumes2_in_their_own_answer_only(reported: Answers) -> None:
+def with_volumes2_in_their_own_answer_only(reported):
     data(reported, "summary").pop("VD LIST")
 
 
-def with_drives2_in_their_own_answer_only(reported: Answers) -> None:
+def with_drives2_in_their_own_answer_only(reported):
     data(reported, "summary").pop("PD LIST")
     with_members2_in_the_topology_only(reported)
 
 
-def with_drives2_without_a_heading(reported: Answers) -> None:
+def with_drives2_without_a_heading(reported):
     for drive in data(reported, "drives")["Drives List"]:
         drive.update(drive.pop("Drive Information"))
 
 
-def with_units_of_drives_as_a_list(reported: Answers) -> None:
+def with_units_of_drives_as_a_list(reported):
     for drive in data(reported, "drives")["Drives List"]:
         details = drive["Drive Detailed Information"]
         details["LU/NS Properties"] = [details["LU/NS Properties"]]
 
 
-def with_the_state_of_the_energy_pack(reported: Answers) -> None:
+def with_the_state_of_the_energy_pack(reported):
     (pack,) = data(reported, "summary")["Energy Pack Info"]
     pack["State"] = pack.pop("Status")
 
@@ -449,11 +447,11 @@ def test_firmware_without_package_is_parsed_from_section_and_top():
 # ssacli
 
 
-def shown(model: str, faults: t.Mapping[str, t.Any] | None = None) -> str:
+def shown(model, faults=None):
     return answer(simulated_ssacli.SsaCli, model, "ctrl all show config detail", faults)
 
 
-def replaced(text: str, pattern: str, by: str) -> str:
+def replaced(text, pattern, by):
     other, count = re.subn(f"(?m){pattern}", by, text)
     assert count >= 1, pattern
     return other
@@ -513,7 +511,7 @@ def test_bypass_is_parsed_at_volume_and_at_array():
     text = replaced(shown(P408), "^         Caching: +Enabled", "         Caching:  Disabled")
     provider = ssacli.SsaCli(None, "ssacli")
 
-    def objection(one: str) -> str:
+    def objection(one):
         controller = understood(ssacli.parse(one))
         return provider.objection(controller, controller.volumes[0], {"write": "writeback"}, {}) or ""
 

@@ -11,7 +11,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.readers import dm_facts, md_facts
 
 
-def _md(level: str, disks: int, **state: str) -> object:
+def _md(level, disks, **state):
     device = BlockDevice("md0", "/dev/md0", "9:0", kind="md", slaves=tuple(f"sd{letter}" for letter in "abcdefgh"[:disks]))
     return md_facts(device, {"level": level, "degraded": "0", "raid_disks": str(disks), "sync_action": "idle", **state})
 
@@ -67,7 +67,7 @@ def test_array_without_members_is_unknown():
     assert (facts.volatile, facts.device_loss) == (None, "unknown")
 
 
-def _dm(words: str, names: list[str]) -> object:
+def _dm(words, names):
     below = [BlockDevice(f"dm-{number}", f"/dev/dm-{number}", f"253:{number}", dm_name=name) for number, name in enumerate(names)]
     device = BlockDevice("dm-9", "/dev/dm-9", "253:9", slaves=tuple(one.name for one in below))
     return dm_facts(device, Devices([*below, device]), words.split())

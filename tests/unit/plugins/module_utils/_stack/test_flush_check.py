@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-import typing as t
 
 import pytest
 
@@ -29,10 +28,10 @@ _OLD_STAT = " 51 0 2112 28 0 0 0 0 0 8 28 0 0 0 0\n"
 class AllBut:
     """Every tool but some."""
 
-    def __init__(self, *there: str) -> None:
+    def __init__(self, *there):
         self.there = there
 
-    def __contains__(self, name: object) -> bool:
+    def __contains__(self, name):
         return name not in self.there
 
 
@@ -43,7 +42,7 @@ class Host:
     :param noise: by counter, what others flush in each period, one number after the other; the last is repeated.
     """
 
-    def __init__(self, root: t.Any) -> None:
+    def __init__(self, root):
         self.root = root
         self.files = FakeHost(root)
         self.counts: dict[str, int] = {}
@@ -57,28 +56,26 @@ class Host:
         self.survey = Survey()
         self.error = ""
 
-    def disk(self, name: str, *, on: bool = True, kernel: str | None = None, transport: str = "sata", old: bool = False, **options: t.Any) -> None:
+    def disk(self, name, *, on=True, kernel=None, transport="sata", old=False, **options):
         self.files.disk(name, transport, write_cache=kernel or ("write back" if on else "write through"), **options)
         self.hdparm[name] = int(on)
         self.counter(name, old=old)
 
-    def counter(self, name: str, *, old: bool = False) -> None:
+    def counter(self, name, *, old=False):
         self.counts[name] = 1000
         self.old = old
         self.files.write(f"sys/class/block/{name}/stat", _OLD_STAT if old else _STAT.format(1000))
 
-    def volume(
-        self, name: str, slaves: t.Sequence[str], *, write_cache: str = "write back", uuid: str = "LVM-abc", target: str = "linear", dm_name: str = ""
-    ) -> None:
+    def volume(self, name, slaves, *, write_cache="write back", uuid="LVM-abc", target="linear", dm_name=""):
         self.files.disk(name, "virtual", dm_name=dm_name or f"vg-{name}", dm_uuid=uuid, slaves=slaves, write_cache=write_cache)
         self.table += f"{dm_name or f'vg-{name}'}: 0 2048 {target} 8:0 0\n"
 
-    def add(self, name: str, number: int) -> None:
+    def add(self, name, number):
         self.counts[name] += number
         if not self.old:
             (self.root / "sys/class/block" / name / "stat").write_text(_STAT.format(self.counts[name]))
 
-    def send(self, device: BlockDevice, count: int) -> None:
+    def send(self, device, count):
         if self.error:
             raise CommandFailed(self.error)
         self.sent.append((device.name, count))
@@ -88,17 +85,17 @@ class Host:
         if count > 1:
             self.others()
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds):
         self.slept.append(seconds)
         if len(self.sent) > 1:
             self.others()
 
-    def others(self) -> None:
+    def others(self):
         for name, numbers in self.noise.items():
             self.add(name, numbers.pop(0) if len(numbers) > 1 else numbers[0])
 
-    def check(self, *paths: str, flushes: int = 8, settle: float = 0.5, **options: t.Any) -> list[dict[str, t.Any]]:
-        def hdparm(words: t.Sequence[str]) -> Reply:
+    def check(self, *paths, flushes=8, settle=0.5, **options):
+        def hdparm(words):
             names = [word[5:] for word in words if word.startswith("/dev/")]
             return Reply("".join(f"\n/dev/{name}:\n write-caching =  {self.hdparm[name]} ({'on' if self.hdparm[name] else 'off'})\n" for name in names))
 
@@ -116,7 +113,7 @@ class Host:
         return results
 
 
-def require_no_contradiction(result: dict[str, t.Any]) -> None:
+def require_no_contradiction(result):
     """What a flush does and what a flushed write is worth are one answer."""
     assert (
         result["verdict"]

@@ -109,7 +109,7 @@ def test_truncated_output_raises_nothing(cut):
 
 
 class Rack:
-    def __init__(self, root: t.Any) -> None:
+    def __init__(self, root):
         self.host = FakeHost(root)
         self.replies: dict[tuple[str, ...], t.Any] = {
             ("hdparm",): lambda words: Reply("".join(f"\n{word}:\n write-caching =  1 (on)\n" for word in words if word.startswith("/dev/"))),
@@ -118,7 +118,7 @@ class Rack:
         }
         self.missing: set[str] = {"nvme", "dmsetup"}
 
-    def stack(self, **options: t.Any) -> t.Any:
+    def stack(self, **options):
         self.runner = ScriptedRunner({("udevadm", "info"): self.host.udev_reply, **self.replies}, missing=self.missing)
         return read_stack(self.runner, self.host.root, **options)
 
@@ -129,7 +129,7 @@ def rack(tmp_path, monkeypatch):
     return Rack(tmp_path)
 
 
-def _member(rack: Rack, name: str, label: str = "tank") -> None:
+def _member(rack, name, label="tank"):
     rack.host.disk(name, ID_FS_TYPE="zfs_member", ID_FS_USAGE="filesystem", ID_FS_LABEL=label)
 
 

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import functools
-import pathlib
-import typing as t
 
 import pytest
 import yaml
@@ -31,22 +29,22 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
 
 
-def load(text: str) -> t.Any:
+def load(text):
     return yaml.load(text, _Loader)
 
 
-def variable(name: str, *entries: t.Any, **more: t.Any) -> dict[str, t.Any]:
+def variable(name, *entries, **more):
     return {"name": name, "entries": [{"values": one, "notes": []} for one in entries], "value": None, "notes": [], "commented": False, **more}
 
 
-def described(*variables: t.Any, host: str = "node1", controllers: t.Sequence[t.Any] = ()) -> t.Any:
+def described(*variables, host="node1", controllers=()):
     return read_description(host, {"changed": False, "variables": list(variables), "controllers": list(controllers)})
 
 
 # -- what a host sent
 
 
-def test_variables_of_the_module_and_of_the_controller_are_the_same() -> None:
+def test_variables_of_the_module_and_of_the_controller_are_the_same():
     assert set(_FIRST.values()) <= set(VARIABLES)
 
 
@@ -67,7 +65,7 @@ def test_variables_of_the_module_and_of_the_controller_are_the_same() -> None:
         ({"variables": [], "controllers": ["x"]}, "a controller is not described"),
     ],
 )
-def test_what_the_module_does_not_return_is_refused(result: t.Any, reason: str) -> None:
+def test_what_the_module_does_not_return_is_refused(result, reason):
     with pytest.raises(NotUnderstood, match="The description of node1 is not what") as raised:
         read_description("node1", result)
     assert reason in raised.value.message
@@ -76,7 +74,7 @@ def test_what_the_module_does_not_return_is_refused(result: t.Any, reason: str) 
 # -- the text
 
 
-def test_a_file_is_yaml_with_the_variables_and_comments_on_the_rest() -> None:
+def test_a_file_is_yaml_with_the_variables_and_comments_on_the_rest():
     drives = variable("drive_write_cache_drives", DRIVE, notes=["/dev/sdx could not be read."])
     drives["entries"][0]["notes"] = ["Its cache is on."]
     text = render(
@@ -104,14 +102,14 @@ def test_a_file_is_yaml_with_the_variables_and_comments_on_the_rest() -> None:
 
 
 @pytest.mark.parametrize("text", ["{{ lookup('pipe', 'id') }}", "{% if x %}", "a {# b", "{{"])
-def test_a_template_of_a_host_is_never_evaluated(text: str) -> None:
+def test_a_template_of_a_host_is_never_evaluated(text):
     rendered = render(described(variable("block_cache_caches", {"name": text, "settings": {"x": [text]}})))
     assert rendered.count("!unsafe") == 2
     assert load(rendered)["block_cache_caches"] == [{"name": text, "settings": {"x": [text]}}]
 
 
 @pytest.mark.parametrize("note", ["a\nblock_cache_caches: []", "a\r\nx: 1", "a\u2028x: 1", "a\x85x: 1", "a\x00b"])
-def test_a_note_of_a_host_stays_a_comment(note: str) -> None:
+def test_a_note_of_a_host_stays_a_comment(note):
     rendered = render(described(variable("drive_write_cache_drives", DRIVE, notes=[note])))
     assert load(rendered) == {"drive_write_cache_drives": [DRIVE]}
 
@@ -124,22 +122,22 @@ _VALUES = _PLAIN | st.lists(_PLAIN | st.lists(_PLAIN, max_size=3), max_size=3)
 
 @settings(max_examples=200, deadline=None)
 @given(value=_VALUES, note=_TEXTS)
-def test_every_value_survives_and_every_note_is_a_comment(value: t.Any, note: str) -> None:
+def test_every_value_survives_and_every_note_is_a_comment(value, note):
     rendered = render(described(variable("block_cache_caches", {"name": "x", "settings": {"value": value}}, notes=[note])))
     assert load(rendered) == {"block_cache_caches": [{"name": "x", "settings": {"value": value}}]}
 
 
 @pytest.mark.parametrize("value", ["\x85", "a\x85b", "\u2028", "{{ a }}\x85 b", "{{ a }}\n b", "a\u2029 {# b"])
-def test_line_breaks_survive(value: str) -> None:
+def test_line_breaks_survive(value):
     assert load(dump([value])) == [value]
 
 
-def test_words_that_yaml_would_take_for_something_else_are_quoted() -> None:
+def test_words_that_yaml_would_take_for_something_else_are_quoted():
     entry = {"address": "0,5", "id": "252:3", "name": "yes", "other": "1e3", "size": "0x10"}
     assert load(dump([entry])) == [entry]
 
 
-def test_the_deepest_options_of_a_role_are_not_too_deep() -> None:
+def test_the_deepest_options_of_a_role_are_not_too_deep():
     entry = {"provider": "arcconf", "maxcache": {"cache_volumes": [{"drives": ["0,4"]}]}, "volumes": [{"id": "0", "maxcache": {"read": True}}]}
     assert load(render(described(variable("raid_cache_controllers", entry)))) == {"raid_cache_controllers": [entry]}
 
@@ -147,7 +145,7 @@ def test_the_deepest_options_of_a_role_are_not_too_deep() -> None:
 # -- the files
 
 
-def test_the_same_content_is_written_once(tmp_path: pathlib.Path) -> None:
+def test_the_same_content_is_written_once(tmp_path):
     path = files.file_of(tmp_path, "host_vars", "node1")
     text = files.sealed("---\n# a\nx: 1\n")
     assert files.write(path, text, force=False, check_mode=False) is True
@@ -156,7 +154,7 @@ def test_the_same_content_is_written_once(tmp_path: pathlib.Path) -> None:
     assert load(path.read_text()) == {"x": 1}
 
 
-def test_what_was_not_edited_is_overwritten_and_what_was_is_not(tmp_path: pathlib.Path) -> None:
+def test_what_was_not_edited_is_overwritten_and_what_was_is_not(tmp_path):
     path = files.file_of(tmp_path, "host_vars", "node1")
     files.write(path, files.sealed("---\nx: 1\n"), force=False, check_mode=False)
     assert files.write(path, files.sealed("---\nx: 2\n"), force=False, check_mode=False) is True
@@ -170,7 +168,7 @@ def test_what_was_not_edited_is_overwritten_and_what_was_is_not(tmp_path: pathli
 
 
 @pytest.mark.parametrize("text", ["x: 1\n", "", "---\n# Written by cachefleet.storage.describe, which overwrites it unless it was edited. sha256:00\n"])
-def test_a_file_of_something_else_is_not_overwritten(tmp_path: pathlib.Path, text: str) -> None:
+def test_a_file_of_something_else_is_not_overwritten(tmp_path, text):
     path = files.file_of(tmp_path, "host_vars", "node1")
     path.parent.mkdir()
     path.write_text(text)
@@ -178,18 +176,18 @@ def test_a_file_of_something_else_is_not_overwritten(tmp_path: pathlib.Path, tex
         files.write(path, files.sealed("---\nx: 3\n"), force=False, check_mode=True)
 
 
-def test_check_mode_writes_nothing(tmp_path: pathlib.Path) -> None:
+def test_check_mode_writes_nothing(tmp_path):
     assert files.write(files.file_of(tmp_path, "host_vars", "node1"), files.sealed("---\n"), force=False, check_mode=True) is True
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["../etc/passwd", "a/b", "", ".hidden", "-x", "a\nb", "x" * 300])
-def test_a_name_that_is_no_file_name_is_refused(tmp_path: pathlib.Path, name: str) -> None:
+def test_a_name_that_is_no_file_name_is_refused(tmp_path, name):
     with pytest.raises(BadInput, match="cannot be the name of a file"):
         files.file_of(tmp_path, "host_vars", name)
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: pathlib.Path) -> None:
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "host_vars").write_text("a file")
     with pytest.raises(CommandFailed, match=r"could not be (read|written): Not a directory"):
         files.write(files.file_of(tmp_path, "host_vars", "node1"), files.sealed("---\n"), force=False, check_mode=False)
@@ -198,14 +196,14 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: pathlib.Path)
 # -- the inventory beside what is there
 
 
-def test_the_order_of_entries_and_keys_is_no_drift() -> None:
+def test_the_order_of_entries_and_keys_is_no_drift():
     found = described(variable("drive_write_cache_drives", DRIVE, {**DRIVE, "device": "/dev/disk/by-id/ata-B"}))
     inventory = {"drive_write_cache_drives": [{"write_cache": "disabled", "device": "/dev/disk/by-id/ata-B"}, dict(reversed(DRIVE.items()))]}
     assert drift.drift(inventory, found) == []
     assert drift.drift({**inventory, "block_cache_caches": []}, found) == []
 
 
-def test_what_differs_is_named_and_shown() -> None:
+def test_what_differs_is_named_and_shown():
     found = described(variable("drive_write_cache_drives", DRIVE), variable("block_queue_devices", {"device": "/dev/disk/by-id/ata-A", "nomerges": 1}))
     inventory = {"drive_write_cache_drives": [{**DRIVE, "write_cache": "enabled"}]}
     assert drift.drift(inventory, found) == ["drive_write_cache_drives", "block_queue_devices"]
@@ -214,14 +212,14 @@ def test_what_differs_is_named_and_shown() -> None:
     assert "+block_queue_devices:\n" in text
 
 
-def test_a_layer_that_was_not_described_is_no_drift() -> None:
+def test_a_layer_that_was_not_described_is_no_drift():
     inventory = {"block_cache_caches": [{"name": "images"}]}
     assert drift.drift(inventory, described(variable("block_queue_devices"))) == []
     assert drift.texts(inventory, described(variable("block_queue_devices"))) == ("", "")
     assert drift.drift(inventory, described(variable("block_cache_caches"))) == ["block_cache_caches"]
 
 
-def test_proposals_for_measurements_are_no_drift() -> None:
+def test_proposals_for_measurements_are_no_drift():
     found = described(variable("fio_benchmark_targets", {"device": "/dev/vg0/free"}, commented=True))
     assert drift.drift({"fio_benchmark_targets": [{"device": "/dev/sdz"}]}, found) == []
 
@@ -229,18 +227,18 @@ def test_proposals_for_measurements_are_no_drift() -> None:
 # -- groups
 
 
-def controller(serial: str, model: str = "Adaptec ASR-8805", **more: t.Any) -> dict[str, t.Any]:
+def controller(serial, model="Adaptec ASR-8805", **more):
     volumes = [{"id": "0", "name": "data", "wwn": f"wwn{serial}0"}, {"id": "1", "name": None, "wwn": f"wwn{serial}1"}]
     return {"provider": "arcconf", "id": "1", "serial": serial, "model": model, "volumes": volumes, **more}
 
 
-def host(name: str, serial: str, write: str = "writeback", *others: t.Any, model: str = "Adaptec ASR-8805") -> t.Any:
+def host(name, serial, write="writeback", *others, model="Adaptec ASR-8805"):
     volumes = [{"wwn": f"wwn{serial}{number}", "write": write} for number in (0, 1)]
     raid = variable("raid_cache_controllers", {"provider": "arcconf", "serial": serial, "volumes": volumes})
     return described(raid, *others, host=name, controllers=[controller(serial, model)])
 
 
-def test_hosts_with_equal_controllers_are_one_group() -> None:
+def test_hosts_with_equal_controllers_are_one_group():
     links = variable("storage_network_links", {"interface": "eth1", "mtu": 9000})
     drives = [variable("drive_write_cache_drives", {**DRIVE, "device": f"/dev/disk/by-id/ata-{name}"}) for name in "AB"]
     (group,) = find_groups([host("b", "B", "writeback", links, drives[1]), host("a", "A", "writeback", links, drives[0])])
@@ -252,7 +250,7 @@ def test_hosts_with_equal_controllers_are_one_group() -> None:
     }
 
 
-def test_hosts_that_differ_are_in_other_groups_or_in_none() -> None:
+def test_hosts_that_differ_are_in_other_groups_or_in_none():
     hosts = [host(name, name, "writeback") for name in "abc"] + [host(name, name, "writethrough") for name in "de"] + [host("f", "f", "none")]
     groups = find_groups(hosts)
     assert [(group.name, group.hosts) for group in groups] == [("adaptec_asr_8805", ("a", "b", "c")), ("adaptec_asr_8805_2", ("d", "e"))]

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import json
-import types
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import plan as plan_action
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import groups_of, read_plans
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import as_markdown, as_text, summary
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 
 
 def step(host, letter="a", *, to="Disable", risks=("slower_writes",)):
@@ -43,22 +43,9 @@ LEFT_OUT = {
 
 
 def run(tmp_path=None, results=None, tags=None, **options):
-    action = object.__new__(plan_action.ActionModule)
     printed = []
-    display = types.SimpleNamespace(display=printed.append, warning=printed.append, columns=80)
     args = {"results": FLEET if results is None else results, **({"path": str(tmp_path)} if tmp_path else {}), **options}
-    task = types.SimpleNamespace(args=args, check_mode=True, async_val=0, diff=False)
-    connection = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None)
-    vars(action).update(
-        _display=display,
-        _task=task,
-        _connection=connection,
-        _play_context=None,
-        _loader=None,
-        _templar=None,
-        _cleanup_remote_tmp=False,
-    )
-    return action.run(task_vars=tags or {}), "\n".join(printed)
+    return made_action(plan_action, args, printed, check_mode=True, columns=80).run(task_vars=tags or {}), "\n".join(printed)
 
 
 def test_equal_plans_are_one_group_and_the_most_urgent_is_first():

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.action import summary as summary_action
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.runs import as_text, failures_of, read_runs, summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import SCREEN
+from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
 
 
 def refused(device):
@@ -150,15 +151,9 @@ def test_a_host_may_return_anything(result):
 
 @pytest.mark.parametrize("registered", [False, True], ids=["given", "registered"])
 def test_the_action_prints_and_does_not_fail(registered):
-    action, printed = object.__new__(summary_action.ActionModule), []
+    printed = []
     of = {"variable": "result"} if registered else {"results": RESULTS}
-    vars(action).update(
-        _display=types.SimpleNamespace(display=printed.append, columns=80),
-        _task=types.SimpleNamespace(args={**of, "active": list(ACTIVE)}, check_mode=False, async_val=0, diff=False),
-        _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
-        **dict.fromkeys(("_play_context", "_loader", "_templar")),
-        _cleanup_remote_tmp=False,
-    )
+    action = made_action(summary_action, {**of, "active": list(ACTIVE)}, printed, columns=80)
     hostvars = {host: {"result": found} for host, found in RESULTS.items()}
     result = action.run(task_vars={"hostvars": {**hostvars, "node11": {}}, "ansible_play_hosts_all": list(RESULTS)})
     assert ("failed" in result, result["changed"]) == (False, False)

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import subprocess
 
 import pytest
@@ -25,7 +24,7 @@ echo "${{2#*=}}" >"{root}/$key"
 
 
 @pytest.fixture
-def tools(tmp_path: pathlib.Path) -> pathlib.Path:
+def tools(tmp_path):
     for name, text in {"sysctl": SYSCTL.format(root=tmp_path), "eio_cli": f'#!/bin/sh\necho "$@" >>"{tmp_path}/calls"\n'}.items():
         (tmp_path / name).write_text(text)
         os.chmod(tmp_path / name, 0o755)
@@ -34,11 +33,11 @@ def tools(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
-def shell(script: str, *words: object) -> subprocess.CompletedProcess[str]:
+def shell(script, *words):
     return subprocess.run(["/bin/sh", "-c", script, "script", *map(str, words)], capture_output=True, text=True, check=False)
 
 
-def test_setting_is_read_back(tools: pathlib.Path) -> None:
+def test_setting_is_read_back(tools):
     done = shell(boot.SET, tools / "sysctl", "k.high=60")
     assert (done.returncode, done.stderr, (tools / "k.high").read_text()) == (0, "", "60\n")
     (tools / "refuses").touch()
@@ -47,7 +46,7 @@ def test_setting_is_read_back(tools: pathlib.Path) -> None:
     assert "k.high=70 is not in effect: it is 60" in done.stderr
 
 
-def test_cache_that_would_keep_its_contents_is_taken_down(tools: pathlib.Path) -> None:
+def test_cache_that_would_keep_its_contents_is_taken_down(tools):
     words = (tools / "sysctl", "k.control=6", tools / "config", tools / "eio_cli", "images")
     assert shell(boot.FORGET, *words).returncode == 0
     assert not (tools / "calls").exists()
@@ -58,12 +57,12 @@ def test_cache_that_would_keep_its_contents_is_taken_down(tools: pathlib.Path) -
     assert "images would keep its contents: k.control=6 is not in effect" in done.stderr
 
 
-def test_cache_without_flags_is_taken_down(tools: pathlib.Path) -> None:
+def test_cache_without_flags_is_taken_down(tools):
     done = shell(boot.FORGET, tools / "sysctl", "k.control=6", tools / "none", tools / "eio_cli", "images")
     assert done.returncode == 1
 
 
-def test_file_that_keeps_another_value(tmp_path: pathlib.Path) -> None:
+def test_file_that_keeps_another_value(tmp_path):
     assert shell(flashcache_unit._WRITE, 5, tmp_path / "key").returncode == 0
     os.symlink("/dev/null", tmp_path / "ignores")
     done = shell(flashcache_unit._WRITE, 5, tmp_path / "ignores")
@@ -73,7 +72,7 @@ def test_file_that_keeps_another_value(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["writeback", "writethrough", "writearound"])
-def test_late_device_starts_only_a_cache_whose_origin_is_hidden_until_then(mode: str) -> None:
+def test_late_device_starts_only_a_cache_whose_origin_is_hidden_until_then(mode):
     """In another mode the origin is in use by then, and the cache of before would be read until it is forgotten."""
     tools = {name: f"/usr/sbin/{name}" for name in boot.TOOLS}
     unit = boot.needed_files("images", "/dev/disk/by-id/a", "/dev/disk/by-id/b", mode, "lru", 4096, {}, tools, "enhanceio").unit
@@ -81,7 +80,7 @@ def test_late_device_starts_only_a_cache_whose_origin_is_hidden_until_then(mode:
     assert unit.splitlines()[-1] == f"WantedBy={wanted}"
 
 
-def test_late_device_starts_a_flashcache() -> None:
+def test_late_device_starts_a_flashcache():
     places = flashcache_unit.Places({}, "flashcache")
     unit = flashcache_unit.render("images", "/dev/disk/by-id/b", "/dev/disk/by-id/a", ["/sbin/flashcache_load"], {}, places)
     assert unit.splitlines()[-1] == "WantedBy=dev-disk-by\\x2did-b.device dev-disk-by\\x2did-a.device sysinit.target"

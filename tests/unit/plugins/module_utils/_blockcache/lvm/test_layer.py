@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, TimedOut, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Signature
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD_PATH, FakeLvm, NamedDevices, make_dev
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD_PATH, FakeLvm, NamedDevices, dirty_cachepool, make_dev
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -89,7 +89,7 @@ def test_converged_host_runs_one_report_and_one_or_two_dmsetup(run, kind, more):
 
 
 def test_mode_and_setting_change_while_in_use(run):
-    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+    lvm = dirty_cachepool()
     run(lvm, settings={"migration_threshold": 100})
     assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachesettings migration_threshold=100 vg/data"]
     run(lvm, settings={"migration_threshold": "default"})
@@ -97,7 +97,7 @@ def test_mode_and_setting_change_while_in_use(run):
 
 
 def test_detach_flushes_first_and_removes_cache_volume(run):
-    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+    lvm = dirty_cachepool()
     run(lvm, state="absent")
     assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data", "lvconvert --yes --uncache vg/data"]
     assert lvm.cache is None
@@ -105,7 +105,7 @@ def test_detach_flushes_first_and_removes_cache_volume(run):
 
 
 def test_origin_is_synced_before_cache_is_removed(run, monkeypatch):
-    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+    lvm = dirty_cachepool()
     written = []
     monkeypatch.setattr(lvm, "_sync", lambda words: written.append((words, len(lvm.changes), lvm.cache["dirty"])))
     run(lvm, state="absent")
@@ -269,7 +269,7 @@ def test_cache_failing_during_flush_is_not_treated_as_clean(run):
 
 
 def test_incomplete_flush_prevents_detach(run):
-    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+    lvm = dirty_cachepool()
     lvm.lies["dmsetup resume"] = (0, False)
     with pytest.raises(NotEffective, match="839 dirty blocks"):
         run(lvm, state="absent")
@@ -277,7 +277,7 @@ def test_incomplete_flush_prevents_detach(run):
 
 
 def test_stalled_flush_fails_without_data_loss(run):
-    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+    lvm = dirty_cachepool()
     lvm.stuck = True
     with pytest.raises(NotEffective, match="has not come below 839 dirty blocks for 10 minutes; the cache stays attached and nothing is lost") as caught:
         run(lvm, state="absent")
@@ -286,7 +286,7 @@ def test_stalled_flush_fails_without_data_loss(run):
 
 
 def test_progressing_flush_has_no_timeout(run):
-    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+    lvm = dirty_cachepool()
     slow = iter(range(838, -1, -1))
 
     class Slow(FakeLvm):
@@ -304,7 +304,7 @@ def test_progressing_flush_has_no_timeout(run):
 
 
 def test_flush_timeout_is_applied(run):
-    lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
+    lvm = dirty_cachepool()
     lvm.stuck = True
     with pytest.raises(TimedOut, match=r"was not flushed within flush_timeout \(60 seconds\), 839 blocks were still dirty"):
         run(lvm, state="absent", flush_timeout=60)

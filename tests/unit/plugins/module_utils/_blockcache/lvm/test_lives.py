@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import (
     FakeLvm,
     Killed,
     NamedDevices,
+    dirty_cachepool,
     make_dev,
 )
 from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
@@ -72,7 +73,7 @@ LIVES = {
     ),
     "to writeback": (lambda: FakeLvm(fast="cachepool"), WRITEBACK, ("cachepool", "writeback", 200, "linear", ("/dev/sdb",))),
     "to writethrough": (
-        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        dirty_cachepool,
         {"settings": {"migration_threshold": 16384}},
         ("cachepool", "writethrough", 200, "linear", ("/dev/sdb",)),
     ),
@@ -93,12 +94,12 @@ LIVES = {
         ("writecache", "writeback", 200, "linear", ("/dev/sdb",)),
     ),
     "larger": (
-        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        dirty_cachepool,
         {"size": "400M", **WRITEBACK},
         ("cachepool", "writeback", 400, "linear", ("/dev/sdb",)),
     ),
     "another kind": (
-        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        dirty_cachepool,
         {**WRITECACHE, "size": "300M", "settings": {"block_size": 512}},
         ("writecache", "writeback", 300, "linear", ("/dev/sdb",)),
     ),
@@ -118,12 +119,12 @@ LIVES = {
         ("writecache", "writeback", 200, "linear", ("/dev/sdb",)),
     ),
     "another device": (
-        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        dirty_cachepool,
         {"cache_devices": [SSD1_PATH], **WRITEBACK},
         ("cachepool", "writeback", 496, "linear", ("/dev/sdc",)),
     ),
     "mirrored": (
-        lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839),
+        dirty_cachepool,
         {"size": "300M", "mode": "writeback", **BOTH},
         ("cachepool", "writeback", 300, "raid1", ("/dev/sdb", "/dev/sdc")),
     ),
@@ -132,7 +133,7 @@ LIVES = {
         {"cache_devices": [SSD_PATH], "size": "300M"},
         ("cachepool", "writethrough", 300, "linear", ("/dev/sdb",)),
     ),
-    "absent": (lambda: FakeLvm(fast="cachepool", mode="writeback", dirty=839), {"state": "absent"}, None),
+    "absent": (dirty_cachepool, {"state": "absent"}, None),
     "absent writecache": (lambda: FakeLvm(fast="writecache", dirty=839), {"state": "absent"}, None),
     "absent and released": (lambda: FakeLvm(fast="cachevol", dirty=7), RELEASED, None),
     "absent mirror and released": (lambda: FakeLvm(fast="cachepool", mirror=True, mode="writeback", dirty=839), {**RELEASED, **BOTH}, None),

@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import pathlib
-import typing as t
-
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
@@ -28,7 +25,7 @@ from ansible_collections.cachefleet.storage.tests.unit.plugins.module_utils._dev
 
 
 @pytest.fixture
-def rack(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def rack(tmp_path, monkeypatch):
     """One drive of every kind; the cache of the second is off."""
     machine = Machine(tmp_path, monkeypatch)
     machine.add("sda", "sata", HDD, serial="HDD0")
@@ -39,11 +36,11 @@ def rack(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine
 
 
-def described(machine: Machine) -> t.Any:
+def described(machine):
     return describe(machine.runner, read_devices(machine.runner, machine.root), machine.root)
 
 
-def specs(machine: Machine) -> list[DriveSpec]:
+def specs(machine):
     """The entries as the module reads them."""
     found = []
     for entry in described(machine).entries:
@@ -53,7 +50,7 @@ def specs(machine: Machine) -> list[DriveSpec]:
     return found
 
 
-def test_every_drive_with_a_cache_is_described_and_nothing_changes(rack: Machine) -> None:
+def test_every_drive_with_a_cache_is_described_and_nothing_changes(rack):
     entries = {entry.values["device"]: entry.values for entry in described(rack).entries}
     assert {device: values["write_cache"] for device, values in entries.items()} == {HDD: "enabled", SSD: "disabled", SAS: "enabled", NVME: "enabled"}
     # No boot rule is there, and none is asked for.
@@ -61,7 +58,7 @@ def test_every_drive_with_a_cache_is_described_and_nothing_changes(rack: Machine
     assert rack.converge(*specs(rack), check_mode=True).steps == ()
 
 
-def test_a_boot_rule_that_agrees_is_described_by_its_default(rack: Machine) -> None:
+def test_a_boot_rule_that_agrees_is_described_by_its_default(rack):
     rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "enabled", persistent=False))
     entries = {entry.values["device"]: entry.values for entry in described(rack).entries}
     assert entries[HDD] == {"device": HDD, "write_cache": "disabled"}
@@ -69,7 +66,7 @@ def test_a_boot_rule_that_agrees_is_described_by_its_default(rack: Machine) -> N
     assert rack.converge(*specs(rack), check_mode=True).steps == ()
 
 
-def test_what_was_changed_by_hand_is_brought_back(rack: Machine) -> None:
+def test_what_was_changed_by_hand_is_brought_back(rack):
     rack.converge(DriveSpec(HDD, "disabled"))
     before, entries = described(rack), specs(rack)
     rack.converge(DriveSpec(HDD, "enabled"), DriveSpec(SAS, "disabled"), DriveSpec(NVME, "disabled", persistent=False))
@@ -77,7 +74,7 @@ def test_what_was_changed_by_hand_is_brought_back(rack: Machine) -> None:
     assert described(rack) == before
 
 
-def test_a_boot_rule_that_disagrees_is_a_note(rack: Machine) -> None:
+def test_a_boot_rule_that_disagrees_is_a_note(rack):
     rack.converge(DriveSpec(HDD, "disabled"))
     rack.drives["sda"].on = True
     rack.view("sda", True)
@@ -86,14 +83,14 @@ def test_a_boot_rule_that_disagrees_is_a_note(rack: Machine) -> None:
     assert any(note.startswith(f"{HDD} is not described: a run would change it: ") for note in variable.notes)
 
 
-def test_drives_without_a_cache_and_those_of_a_raid_controller_are_not_listed(rack: Machine) -> None:
+def test_drives_without_a_cache_and_those_of_a_raid_controller_are_not_listed(rack):
     rack.drives["nvme0n1"].vwc = 0
     variable = described(rack)
     assert {NVME, RAID}.isdisjoint(entry.values["device"] for entry in variable.entries)
     assert variable.notes == ()
 
 
-def test_a_drive_without_a_lasting_path_and_a_missing_tool_are_notes(rack: Machine) -> None:
+def test_a_drive_without_a_lasting_path_and_a_missing_tool_are_notes(rack):
     rack.add("sdd", "sata", serial="NOLINK")
     rack.missing = ("sdparm",)
     notes = described(rack).notes
@@ -101,7 +98,7 @@ def test_a_drive_without_a_lasting_path_and_a_missing_tool_are_notes(rack: Machi
     assert any(note.startswith(f"The write cache of {SAS} could not be read: ") and "sdparm" in note for note in notes)
 
 
-def test_a_cache_below_a_layer_without_flushes_carries_its_permission(rack: Machine) -> None:
+def test_a_cache_below_a_layer_without_flushes_carries_its_permission(rack):
     name = "dm-0"
     rack.add("vda", "virtio", VIRTIO, serial="VIRT0")
     place = rack.host.disk(name, "virtual", size=1 << 30)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
@@ -16,18 +14,18 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     "word, state",
     [("write back\n", "enabled"), ("write through\n", "disabled"), ("none", "disabled"), ("write back, no read (daft)", "enabled")],
 )
-def test_kernel_cache_types(word: str, state: str) -> None:
+def test_kernel_cache_types(word, state):
     assert parse_cache_type(word) == state
 
 
-def test_unknown_cache_type_is_rejected() -> None:
+def test_unknown_cache_type_is_rejected():
     with pytest.raises(NotUnderstood, match="sideways"):
         parse_cache_type("sideways")
 
 
 @pytest.mark.parametrize("current", ["write through", "none", "write back", "write back, no read (daft)", None])
 @pytest.mark.parametrize("value", ["enabled", "disabled"])
-def test_written_cache_type_keeps_read_cache_and_is_never_temporary(value: str, current: str | None) -> None:
+def test_written_cache_type_keeps_read_cache_and_is_never_temporary(value, current):
     text = cache_type_for(value, current)
     assert not text.startswith("temporary")
     assert parse_cache_type(text) == value
@@ -47,12 +45,12 @@ def test_written_cache_type_keeps_read_cache_and_is_never_temporary(value: str, 
         ("virtio", "disabled", None, True),
     ],
 )
-def test_kernel_and_drive_agreement(provider: str, says: str, kernel: str | None, agrees: bool) -> None:
+def test_kernel_and_drive_agreement(provider, says, kernel, agrees):
     assert kernel_agrees(provider, says, kernel) is agrees
     assert DriveCache("x", provider, says, kernel).kernel_agrees is agrees
 
 
-def test_unknown_kernel_cache_type_is_reported_unchanged(tmp_path: pathlib.Path) -> None:
+def test_unknown_kernel_cache_type_is_reported_unchanged(tmp_path):
     place = tmp_path / "sys/class/block/sda/queue"
     place.mkdir(parents=True)
     (place / "write_cache").write_text("sideways\n")

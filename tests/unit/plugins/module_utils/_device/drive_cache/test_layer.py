@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import itertools
-import pathlib
 import re
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
     BadInput,
     CommandFailed,
@@ -25,22 +23,21 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import cache_type_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCacheSetting
 from ansible_collections.cachefleet.storage.tests.unit.support.drive_machine import HDD, NVME, RAID, SAS, SSD, VIRTIO, Drive, Machine
 from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 
-def attributes(outcome: Outcome) -> list[str]:
+def attributes(outcome):
     return [step.attribute for step in outcome.steps]
 
 
 @pytest.fixture
-def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path, monkeypatch):
     return Machine(tmp_path, monkeypatch)
 
 
 @pytest.fixture
-def rack(machine: Machine) -> Machine:
+def rack(machine):
     """One drive of every kind."""
     machine.add("sda", "sata", HDD, serial="HDD0")
     machine.add("sdaa", "sata", SSD, serial="SSD0")
@@ -54,13 +51,13 @@ def rack(machine: Machine) -> Machine:
 ALL = (HDD, SSD, SAS, NVME, VIRTIO)
 
 
-def test_empty_list_runs_nothing(machine: Machine) -> None:
+def test_empty_list_runs_nothing(machine):
     runner = machine.runner
     assert machine.converge(runner=runner).changed is False
     assert runner.calls == []
 
 
-def test_every_drive_kind_is_disabled_now_and_at_boot(rack: Machine) -> None:
+def test_every_drive_kind_is_disabled_now_and_at_boot(rack):
     specs = [DriveSpec(device, "disabled") for device in ALL]
     outcome = rack.converge(*specs)
     assert attributes(outcome) == ["write_cache", "boot_rule"] * 5
@@ -75,7 +72,7 @@ def test_every_drive_kind_is_disabled_now_and_at_boot(rack: Machine) -> None:
     assert rack.drives["sdc"].on
 
 
-def test_no_change_on_second_run_with_one_command_per_tool(rack: Machine) -> None:
+def test_no_change_on_second_run_with_one_command_per_tool(rack):
     specs = [DriveSpec(device, "disabled") for device in (HDD, SSD)]
     rack.converge(*specs)
     runner = rack.runner
@@ -83,7 +80,7 @@ def test_no_change_on_second_run_with_one_command_per_tool(rack: Machine) -> Non
     assert [call[:2] if call[0] == "udevadm" else call for call in runner.calls] == [("udevadm", "info"), ("hdparm", "-W", "/dev/sda", "/dev/sdaa")]
 
 
-def test_check_mode_plans_the_same_steps_and_changes_nothing(rack: Machine) -> None:
+def test_check_mode_plans_the_same_steps_and_changes_nothing(rack):
     specs = [DriveSpec(device, "disabled") for device in ALL]
     predicted = rack.converge(*specs, check_mode=True)
     assert all(drive.on for drive in rack.drives.values())
@@ -92,7 +89,7 @@ def test_check_mode_plans_the_same_steps_and_changes_nothing(rack: Machine) -> N
     assert rack.converge(*specs).steps == predicted.steps
 
 
-def test_planning_has_no_side_effects(rack: Machine) -> None:
+def test_planning_has_no_side_effects(rack):
     specs = [DriveSpec(device, "disabled") for device in ALL]
     runner = rack.runner
     layer = DriveWriteCacheLayer(runner, specs, rack.root)
@@ -102,7 +99,7 @@ def test_planning_has_no_side_effects(rack: Machine) -> None:
     assert len(runner.calls) == calls
 
 
-def test_live_state_and_boot_rule_are_separate_plan_steps(rack: Machine) -> None:
+def test_live_state_and_boot_rule_are_separate_plan_steps(rack):
     rack.drives["sda"].on = False
     rack.view("sda", False)
     outcome = rack.converge(DriveSpec(HDD, "disabled"))
@@ -113,7 +110,7 @@ def test_live_state_and_boot_rule_are_separate_plan_steps(rack: Machine) -> None
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache"]
 
 
-def test_persistent_enabled_writes_an_enabling_rule(rack: Machine) -> None:
+def test_persistent_enabled_writes_an_enabling_rule(rack):
     rack.converge(DriveSpec(HDD, "disabled"))
     outcome = rack.converge(DriveSpec(HDD, "enabled"))
     assert attributes(outcome) == ["boot_rule", "write_cache"]
@@ -121,7 +118,7 @@ def test_persistent_enabled_writes_an_enabling_rule(rack: Machine) -> None:
     assert "-W0" not in rack.rules
 
 
-def test_non_persistent_removes_the_conflicting_rule(rack: Machine) -> None:
+def test_non_persistent_removes_the_conflicting_rule(rack):
     rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
     assert attributes(outcome) == ["boot_rule", "write_cache"]
@@ -130,27 +127,27 @@ def test_non_persistent_removes_the_conflicting_rule(rack: Machine) -> None:
     assert "SSD0" in rack.rules
 
 
-def test_rules_of_drives_from_another_play_are_kept(rack: Machine) -> None:
+def test_rules_of_drives_from_another_play_are_kept(rack):
     rack.converge(DriveSpec(HDD, "disabled"))
     rack.converge(DriveSpec(SSD, "disabled"))
     assert "HDD0" in rack.rules
 
 
-def test_manually_changed_rule_is_planned_as_a_change(rack: Machine) -> None:
+def test_manually_changed_rule_is_planned_as_a_change(rack):
     rack.converge(DriveSpec(HDD, "disabled"))
     udev_rule.write_rules(rack.rules.replace("-W0", "-W1"), rack.root)
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["boot_rule"]
     assert "-W0" in rack.rules
 
 
-def test_rules_are_reloaded_after_a_change_without_trigger(rack: Machine) -> None:
+def test_rules_are_reloaded_after_a_change_without_trigger(rack):
     runner = rack.runner
     rack.converge(DriveSpec(HDD, "disabled"), runner=runner)
     assert ("udevadm", "control", "--reload") in runner.calls
     assert not any(words[:2] == ("udevadm", "trigger") for words in runner.calls)
 
 
-def test_hdparm_conf_is_ignored(rack: Machine) -> None:
+def test_hdparm_conf_is_ignored(rack):
     # Its helper does nothing while an array resyncs, which is right after an unclean shutdown.
     conf = rack.host.write("etc/hdparm.conf", f"{HDD} {{\n write_cache = off\n}}\n")
     before = conf.read_text()
@@ -161,7 +158,7 @@ def test_hdparm_conf_is_ignored(rack: Machine) -> None:
 # Telling the kernel is not telling the drive.
 
 
-def test_kernel_writethrough_with_drive_cache_enabled_is_a_change(rack: Machine) -> None:
+def test_kernel_writethrough_with_drive_cache_enabled_is_a_change(rack):
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
     outcome = rack.converge(DriveSpec(HDD, "disabled", persistent=False))
@@ -169,7 +166,7 @@ def test_kernel_writethrough_with_drive_cache_enabled_is_a_change(rack: Machine)
     assert rack.drives["sda"].on is False
 
 
-def test_temporary_cache_type_is_replaced_by_permanent_one(rack: Machine) -> None:
+def test_temporary_cache_type_is_replaced_by_permanent_one(rack):
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
@@ -178,7 +175,7 @@ def test_temporary_cache_type_is_replaced_by_permanent_one(rack: Machine) -> Non
     assert rack.writes == [("sda", "rescan", "1"), ("sda", "cache_type", "write back")]
 
 
-def test_wrong_queue_write_cache_is_corrected_by_a_rescan(rack: Machine) -> None:
+def test_wrong_queue_write_cache_is_corrected_by_a_rescan(rack):
     (rack.root / "sys/class/block/sda/queue/write_cache").write_text("write through\n")
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
     assert attributes(outcome) == ["kernel_view"]
@@ -191,7 +188,7 @@ COMMAND = "run echo 'write back' > /sys/block/{name}/queue/write_cache, remove w
 
 @pytest.mark.parametrize("check_mode", [True, False])
 @pytest.mark.parametrize("device, name", [(HDD, "sda"), (SAS, "sdb"), (NVME, "nvme0n1"), (VIRTIO, "vdb")])
-def test_written_queue_write_cache_of_linux_6_11_is_refused_with_its_command(rack: Machine, device: str, name: str, check_mode: bool) -> None:
+def test_written_queue_write_cache_of_linux_6_11_is_refused_with_its_command(rack, device, name, check_mode):
     rack.release("6.12.48+deb13-amd64")
     rack.drives[name].written_off = True
     (rack.root / f"sys/class/block/{name}/queue/write_cache").write_text("write through\n")
@@ -203,7 +200,7 @@ def test_written_queue_write_cache_of_linux_6_11_is_refused_with_its_command(rac
 
 
 @pytest.mark.parametrize("release", ["6.12.48+deb13-amd64", "5.14.0-570.el9.x86_64"])
-def test_cache_is_disabled_again_if_its_flushes_are_found_to_be_dropped(rack: Machine, release: str) -> None:
+def test_cache_is_disabled_again_if_its_flushes_are_found_to_be_dropped(rack, release):
     """While the cache is disabled nothing shows what was written, and a kernel with a backport does not show its age."""
     rack.release(release)
     rack.converge(DriveSpec(HDD, "disabled", persistent=False))
@@ -214,7 +211,7 @@ def test_cache_is_disabled_again_if_its_flushes_are_found_to_be_dropped(rack: Ma
     assert rack.drives["sda"].on is False
 
 
-def test_sata_drive_behind_sas_adapter_is_rescanned_after_hdparm(machine: Machine) -> None:
+def test_sata_drive_behind_sas_adapter_is_rescanned_after_hdparm(machine):
     drive = machine.add("sda", "sas", HDD, serial="HDD0", drive=Drive(kernel_notices=False))
     (machine.root / "sys/class/block/sda/device/vendor").write_text("ATA     \n")
     outcome = machine.converge(DriveSpec(HDD, "disabled"))
@@ -227,7 +224,7 @@ def test_sata_drive_behind_sas_adapter_is_rescanned_after_hdparm(machine: Machin
 
 
 @pytest.mark.parametrize("value", ["disabled", "enabled"])
-def test_boot_rule_that_the_kernel_would_refuse_is_not_written(machine: Machine, value: str) -> None:
+def test_boot_rule_that_the_kernel_would_refuse_is_not_written(machine, value):
     machine.add("sda", "sas", SAS, serial="5000c500", wwn="0x5000c500", drive=Drive(on=value == "disabled", refuses_kernel=True))
     machine.view("sda", value == "disabled")
     with pytest.raises(CommandFailed, match=r"Invalid argument\. The boot rule would write the same and fail at every start.*set persistent: false"):
@@ -237,14 +234,14 @@ def test_boot_rule_that_the_kernel_would_refuse_is_not_written(machine: Machine,
     assert machine.drives["sda"].on is False
 
 
-def test_kernel_view_that_does_not_change_fails(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_view_that_does_not_change_fails(rack, monkeypatch):
     rack.view("sda", False)
     monkeypatch.setattr(providers, "write_sysfs", lambda path, value, item: None)
     with pytest.raises(NotEffective, match="the kernel sends no flush to sda"):
         rack.converge(DriveSpec(HDD, "enabled", persistent=False))
 
 
-def test_read_cache_of_scsi_drive_stays_disabled(machine: Machine) -> None:
+def test_read_cache_of_scsi_drive_stays_disabled(machine):
     machine.add("sdb", "sas", SAS, serial="5000c500", drive=Drive(on=False))
     for path in cache_type_files("sdb", machine.root):
         path.write_text("none\n")
@@ -252,7 +249,7 @@ def test_read_cache_of_scsi_drive_stays_disabled(machine: Machine) -> None:
     assert 'cache_type}="none"' in machine.rules
 
 
-def test_hdparm_success_without_effect_is_detected(rack: Machine) -> None:
+def test_hdparm_success_without_effect_is_detected(rack):
     rack.drives["sda"].stubborn = True
     with pytest.raises(NotEffective) as caught:
         rack.converge(DriveSpec(HDD, "disabled"))
@@ -271,21 +268,21 @@ def test_hdparm_success_without_effect_is_detected(rack: Machine) -> None:
 # NVMe, SAS, virtio.
 
 
-def test_nvme_kernel_view_write_back_is_no_difference(rack: Machine) -> None:
+def test_nvme_kernel_view_write_back_is_no_difference(rack):
     spec = DriveSpec(NVME, "disabled")
     rack.converge(spec)
     assert (rack.root / "sys/class/block/nvme0n1/queue/write_cache").read_text().strip() == "write back"
     assert rack.converge(spec).changed is False
 
 
-def test_nvme_without_volatile_cache_is_already_disabled_without_rule(rack: Machine) -> None:
+def test_nvme_without_volatile_cache_is_already_disabled_without_rule(rack):
     rack.drives["nvme0n1"].vwc = 6
     assert rack.converge(DriveSpec(NVME, "disabled")).changed is False
     with pytest.raises(BadInput, match=r"no volatile write cache \(vwc is 0\)"):
         rack.converge(DriveSpec(NVME, "enabled"))
 
 
-def test_sas_setting_is_saved_only_if_supported_and_persistent(rack: Machine) -> None:
+def test_sas_setting_is_saved_only_if_supported_and_persistent(rack):
     rack.drives["sdb"].saves = True
     runner = rack.runner
     rack.converge(DriveSpec(SAS, "disabled"), runner=runner)
@@ -295,12 +292,12 @@ def test_sas_setting_is_saved_only_if_supported_and_persistent(rack: Machine) ->
     assert [words for words in runner.calls if "--set=WCE" in words] == [("sdparm", "--set=WCE", "/dev/sdb")]
 
 
-def test_sas_exit_status_97_is_set_without_saving(rack: Machine) -> None:
+def test_sas_exit_status_97_is_set_without_saving(rack):
     assert "write_cache" in attributes(rack.converge(DriveSpec(SAS, "disabled")))
     assert rack.drives["sdb"].on is False
 
 
-def test_unchangeable_sas_cache_is_reported_before_any_change(rack: Machine) -> None:
+def test_unchangeable_sas_cache_is_reported_before_any_change(rack):
     rack.drives["sdb"].changeable = False
     runner = rack.runner
     with pytest.raises(BadInput, match="does not let it be changed"):
@@ -308,7 +305,7 @@ def test_unchangeable_sas_cache_is_reported_before_any_change(rack: Machine) -> 
     assert rack.drives["sda"].on
 
 
-def test_virtio_uses_its_own_cache_type(rack: Machine) -> None:
+def test_virtio_uses_its_own_cache_type(rack):
     rack.converge(DriveSpec(VIRTIO, "disabled", persistent=False))
     assert rack.writes == [("vdb", "cache_type", "write through")]
 
@@ -316,7 +313,7 @@ def test_virtio_uses_its_own_cache_type(rack: Machine) -> None:
 # Refusals: before anything is changed.
 
 
-def refuse(machine: Machine, error: type[StorageError], match: str, *specs: DriveSpec) -> None:
+def refuse(machine, error, match, *specs):
     before = {name: drive.on for name, drive in machine.drives.items()}
     with pytest.raises(error, match=match):
         machine.converge(*specs)
@@ -325,21 +322,21 @@ def refuse(machine: Machine, error: type[StorageError], match: str, *specs: Driv
     assert machine.writes == []
 
 
-def test_missing_device_prevents_any_change(rack: Machine) -> None:
+def test_missing_device_prevents_any_change(rack):
     refuse(rack, DeviceMissing, "does not exist on this host", DriveSpec(HDD, "disabled"), DriveSpec("/dev/disk/by-id/ata-GONE", "disabled"))
 
 
 @pytest.mark.parametrize("second", ["disabled", "enabled"])
-def test_one_drive_under_two_names_is_rejected(rack: Machine, second: str) -> None:
+def test_one_drive_under_two_names_is_rejected(rack, second):
     rack.host.link("/dev/disk/by-path/pci-0000:00:04.0-ata-1", "sda")
     refuse(rack, BadInput, "are the same drive", DriveSpec(HDD, "disabled"), DriveSpec("/dev/disk/by-path/pci-0000:00:04.0-ata-1", second))
 
 
-def test_drive_listed_twice_is_rejected(rack: Machine) -> None:
+def test_drive_listed_twice_is_rejected(rack):
     refuse(rack, BadInput, "listed twice", DriveSpec(HDD, "disabled"), DriveSpec(HDD, "enabled"))
 
 
-def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine: Machine) -> None:
+def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine):
     machine.add("nvme0n1", "nvme", NVME, serial="NVME0")
     next(machine.root.glob("sys/devices/*/*/nvme/driver")).unlink()  # the fake host links the driver once per disk
     machine.add("nvme0n2", "nvme", NVME + "_2", serial="NVME0")
@@ -347,17 +344,17 @@ def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine: Machine) -
     assert "NVME0" in machine.converge(DriveSpec(NVME, "disabled")).steps[1].after
 
 
-def test_persistent_rule_for_unstable_name_is_rejected_with_stable_path(rack: Machine) -> None:
+def test_persistent_rule_for_unstable_name_is_rejected_with_stable_path(rack):
     refuse(rack, BadInput, f"use {HDD}, which is the same device", DriveSpec("/dev/sda", "disabled"))
     assert attributes(rack.converge(DriveSpec("/dev/sda", "disabled", persistent=False))) == ["write_cache"]
 
 
-def test_diskseq_name_is_rejected_as_unstable(rack: Machine) -> None:
+def test_diskseq_name_is_rejected_as_unstable(rack):
     rack.host.link("/dev/disk/by-diskseq/5", "sda")
     refuse(rack, BadInput, "after the next reboot", DriveSpec("/dev/disk/by-diskseq/5", "disabled"))
 
 
-def test_drives_with_the_same_serial_get_a_rule_by_wwn(machine: Machine) -> None:
+def test_drives_with_the_same_serial_get_a_rule_by_wwn(machine):
     machine.add("sda", "sata", "/dev/disk/by-path/ata-1", serial="SAME")
     machine.add("sdb", "sata", "/dev/disk/by-path/ata-2", serial="SAME", wwn="0x5000c500")
     refuse(machine, BadInput, "another drive of this host has the same", DriveSpec("/dev/disk/by-path/ata-1", "disabled"))
@@ -366,39 +363,39 @@ def test_drives_with_the_same_serial_get_a_rule_by_wwn(machine: Machine) -> None
     assert "SAME" not in machine.rules
 
 
-def test_link_claimed_by_two_drives_is_rejected(machine: Machine) -> None:
+def test_link_claimed_by_two_drives_is_rejected(machine):
     machine.add("sda", "sata", HDD, serial="HDD0")
     machine.add("sdb", "sata", HDD, serial="HDD0")
     refuse(machine, BadInput, r"the name of several drives \(/dev/sda, /dev/sdb\)", DriveSpec(HDD, "disabled", persistent=False))
 
 
-def test_partition_is_rejected_with_name_of_its_drive(rack: Machine) -> None:
+def test_partition_is_rejected_with_name_of_its_drive(rack):
     rack.host.partition("sda", 1, DEVLINKS=HDD + "-part1")
     refuse(rack, BadInput, f"is a partition: name the whole drive, {HDD}", DriveSpec(HDD + "-part1", "disabled"))
 
 
-def test_logical_volume_is_rejected_with_names_of_its_drives(rack: Machine) -> None:
+def test_logical_volume_is_rejected_with_names_of_its_drives(rack):
     rack.add("dm-0", "virtual", "/dev/mapper/vg0-data", dm_name="vg0-data", dm_uuid="LVM-abc", slaves=("sda",))
     refuse(rack, BadInput, f"is a logical volume and not a drive: name the drives below it: {HDD}", DriveSpec("/dev/mapper/vg0-data", "disabled"))
 
 
 @pytest.mark.parametrize("name, words", [("md0", "an MD array"), ("bcache0", "a bcache device"), ("loop0", "a loop device"), ("nbd0", "over the network")])
-def test_non_drives_are_rejected(rack: Machine, name: str, words: str) -> None:
+def test_non_drives_are_rejected(rack, name, words):
     rack.add(name, "virtual")
     refuse(rack, BadInput, words, DriveSpec(f"/dev/{name}", "disabled", persistent=False))
 
 
-def test_raid_controller_volume_is_rejected(rack: Machine) -> None:
+def test_raid_controller_volume_is_rejected(rack):
     refuse(rack, BadInput, "raid_cache", DriveSpec(HDD, "disabled"), DriveSpec(RAID, "disabled"))
 
 
-def test_serial_with_udev_special_characters_gets_no_rule(machine: Machine) -> None:
+def test_serial_with_udev_special_characters_gets_no_rule(machine):
     machine.add("sda", "sata", HDD, serial='A"; RUN+="/bin/sh')
     refuse(machine, BadInput, "cannot be written safely", DriveSpec(HDD, "disabled"))
     assert attributes(machine.converge(DriveSpec(HDD, "disabled", persistent=False))) == ["write_cache"]
 
 
-def test_missing_tool_error_names_the_package(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tool_error_names_the_package(tmp_path, monkeypatch):
     machine = Machine(tmp_path, monkeypatch, missing=("sdparm",))
     machine.add("sda", "sata", HDD, serial="HDD0")
     machine.add("sdb", "sas", SAS, serial="5000c500")
@@ -408,25 +405,25 @@ def test_missing_tool_error_names_the_package(tmp_path: pathlib.Path, monkeypatc
 # A write cache below something that swallows flushes.
 
 
-def below_flashcache(machine: Machine) -> None:
+def below_flashcache(machine):
     machine.add("dm-0", "virtual", "/dev/mapper/cached", dm_name="cached", dm_uuid="", slaves=("sda",))
     machine.dm_tables.append("cached: 0 16384 flashcache conf:\n")
 
 
-def test_write_cache_below_flashcache_is_refused(rack: Machine) -> None:
+def test_write_cache_below_flashcache_is_refused(rack):
     below_flashcache(rack)
     refuse(rack, Refused, "flashcache cached passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
-def test_write_cache_below_an_unreadable_mapping_is_refused(rack: Machine) -> None:
+def test_write_cache_below_an_unreadable_mapping_is_refused(rack):
     below_flashcache(rack)
     (rack.host.root / "dev/mapper/control").unlink()
     refuse(rack, Refused, "mapping cached, whose target dmsetup does not report, perhaps passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
-def test_write_cache_below_flashcache_with_permission(rack: Machine) -> None:
+def test_write_cache_below_flashcache_with_permission(rack):
     below_flashcache(rack)
     assert rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
 
@@ -434,13 +431,13 @@ def test_write_cache_below_flashcache_with_permission(rack: Machine) -> None:
 # A write cache below what device-mapper made while it was off.
 
 
-def mapped(machine: Machine, name: str, table: str, slaves: tuple[str, ...] = ("sda",), uuid: str = "LVM-abc") -> None:
+def mapped(machine, name, table, slaves=("sda",), uuid="LVM-abc"):
     number = sum(path.name.startswith("dm-") for path in (machine.root / "sys/class/block").iterdir())
     machine.host.disk(f"dm-{number}", "virtual", write_cache="write through", dm_name=name, dm_uuid=uuid, slaves=slaves)
     machine.dm_tables.append(f"{name}: {table}\n")
 
 
-def test_mappings_created_while_cache_was_disabled_are_reloaded_bottom_up(rack: Machine) -> None:
+def test_mappings_created_while_cache_was_disabled_are_reloaded_bottom_up(rack):
     rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data_corig", "0 2048 linear 8:0 2048", uuid="LVM-abc-real")
     mapped(rack, "vg-data", "0 2048 cache 253:1 253:2 253:0 128 2 metadata2 writeback smq 0", ("dm-0",))
@@ -453,14 +450,14 @@ def test_mappings_created_while_cache_was_disabled_are_reloaded_bottom_up(rack: 
     assert not rack.converge(DriveSpec(HDD, "enabled")).changed
 
 
-def test_stale_mapping_of_earlier_run_is_reloaded(rack: Machine) -> None:
+def test_stale_mapping_of_earlier_run_is_reloaded(rack):
     rack.converge(DriveSpec(HDD, "enabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     assert attributes(rack.converge(DriveSpec(HDD, "enabled"))) == ["flushes./dev/vg/data"]
     assert attributes(rack.converge(DriveSpec(HDD, "disabled", persistent=False), check_mode=True)) == ["write_cache", "boot_rule"]
 
 
-def test_mapping_over_two_drives_is_reloaded_once(rack: Machine) -> None:
+def test_mapping_over_two_drives_is_reloaded_once(rack):
     rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
     mapped(rack, "vg-data", "0 2048 striped 2 128 8:0 0 8:16 0", ("sda", "sdb"))
     rack.converge(DriveSpec(HDD, "enabled"), DriveSpec(SSD, "enabled"))
@@ -475,7 +472,7 @@ def test_mapping_over_two_drives_is_reloaded_once(rack: Machine) -> None:
         ("0 2048 cache 253:1 253:2 8:0 128 2 metadata2 passthrough smq 0", "", "/dev/mapper/secret"),
     ],
 )
-def test_mappings_that_cannot_be_reloaded_are_not_touched(rack: Machine, table: str, uuid: str, path: str) -> None:
+def test_mappings_that_cannot_be_reloaded_are_not_touched(rack, table, uuid, path):
     """``dmsetup table`` shows no key of dm-crypt: a volume that was loaded with what it prints would be garbage."""
     rack.converge(DriveSpec(HDD, "disabled", persistent=False))
     mapped(rack, "secret", table, uuid=uuid)
@@ -486,14 +483,14 @@ def test_mappings_that_cannot_be_reloaded_are_not_touched(rack: Machine, table: 
     assert not rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
 
 
-def test_mappings_above_flashcache_are_not_reloaded(rack: Machine) -> None:
+def test_mappings_above_flashcache_are_not_reloaded(rack):
     below_flashcache(rack)
     mapped(rack, "vg-data", "0 2048 linear 253:0 0", ("dm-0",))
     rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True))
     assert rack.loaded_again == []
 
 
-def test_rejected_table_fails_with_the_device_name(rack: Machine) -> None:
+def test_rejected_table_fails_with_the_device_name(rack):
     rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     rack.refused_tables.add("vg-data")
@@ -503,10 +500,10 @@ def test_rejected_table_fails_with_the_device_name(rack: Machine) -> None:
     assert rack.converge(DriveSpec(HDD, "enabled"), check_mode=True).steps[0].attribute == "write_cache"
 
 
-def test_cache_that_the_kernel_does_not_take_is_disabled_again(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_that_the_kernel_does_not_take_is_disabled_again(rack, monkeypatch):
     rack.converge(DriveSpec(HDD, "disabled"))
 
-    def refused(_self: object, setting: DriveCacheSetting) -> None:
+    def refused(_self, setting):
         if setting.value == "enabled":
             raise CommandFailed("The kernel refused 'write back'.", item=setting.item)
 
@@ -517,19 +514,17 @@ def test_cache_that_the_kernel_does_not_take_is_disabled_again(rack: Machine, mo
 
 
 @pytest.mark.parametrize(("before", "after"), [("disabled", "enabled"), ("enabled", "disabled")])
-def test_full_or_read_only_file_system_at_any_change_leaves_no_cache_on_that_drops_flushes(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str
-) -> None:
+def test_full_or_read_only_file_system_at_any_change_leaves_no_cache_on_that_drops_flushes(tmp_path, monkeypatch, before, after):
     numbers = itertools.count()
 
-    def fresh() -> Machine:
+    def fresh():
         machine = Machine(tmp_path / str(next(numbers)), monkeypatch)
         machine.add("sda", link=HDD, serial="HDD0", rotational=True)
         machine.converge(DriveSpec(HDD, before))
         mapped(machine, "vg-data", "0 2048 linear 8:0 2048")
         return machine
 
-    def check(machine: Machine) -> None:
+    def check(machine):
         above = next((machine.root / "sys/class/block").glob("dm-*")) / "queue/write_cache"
         assert not machine.drives["sda"].on or above.read_text() == "write back\n"
 
@@ -538,7 +533,7 @@ def test_full_or_read_only_file_system_at_any_change_leaves_no_cache_on_that_dro
 
 @pytest.mark.parametrize("words", [("/usr/sbin/vblade", "-d", "0", "1", "eth1", "{}"), ("/usr/bin/python3", "/usr/sbin/vblade", "0", "1", "eth1", "{}")])
 @pytest.mark.parametrize("served", [HDD, "/dev/sda", "/dev/sda1"])
-def test_write_cache_below_running_aoe_target_is_refused(rack: Machine, words: tuple[str, ...], served: str) -> None:
+def test_write_cache_below_running_aoe_target_is_refused(rack, words, served):
     rack.host.partition("sda", 1)
     cmdline = "\0".join(words).format(served) + "\0"
     rack.host.write("proc/4711/cmdline", cmdline)
@@ -547,7 +542,7 @@ def test_write_cache_below_running_aoe_target_is_refused(rack: Machine, words: t
     assert rack.converge(DriveSpec(SSD, "enabled")).changed
 
 
-def test_unrelated_processes_naming_the_drive_are_ignored(rack: Machine) -> None:
+def test_unrelated_processes_naming_the_drive_are_ignored(rack):
     rack.host.write("proc/4711/cmdline", "grep\0vblade\0x\0/dev/sda\0".replace("vblade", "-r"))
     rack.host.write("proc/4712/cmdline", "")
     assert rack.converge(DriveSpec(HDD, "enabled")).changed
@@ -556,7 +551,7 @@ def test_unrelated_processes_naming_the_drive_are_ignored(rack: Machine) -> None
 # Multipath.
 
 
-def test_multipath_drive_is_one_drive_and_kernel_must_agree_on_both_paths(machine: Machine) -> None:
+def test_multipath_drive_is_one_drive_and_kernel_must_agree_on_both_paths(machine):
     first = machine.add("sda", "sas", "/dev/disk/by-path/sas-1", serial="5000c500", wwn="0x5000c500")
     machine.add("sdb", "sas", "/dev/disk/by-path/sas-2", serial="5000c500", wwn="0x5000c500", drive=first)
     machine.add("dm-0", "virtual", SAS, dm_name="mpatha", dm_uuid="mpath-35000c500", slaves=("sda", "sdb"))
@@ -570,14 +565,14 @@ def test_multipath_drive_is_one_drive_and_kernel_must_agree_on_both_paths(machin
         machine.converge(DriveSpec("/dev/disk/by-path/sas-1", "disabled"), DriveSpec("/dev/disk/by-path/sas-2", "disabled"))
 
 
-def test_scsi_rule_ignores_change_events(rack: Machine) -> None:
+def test_scsi_rule_ignores_change_events(rack):
     # Over two paths each MODE SELECT is announced on the other path: rules on "change" would answer each other for ever.
     rack.converge(DriveSpec(SAS, "disabled"))
     assert 'ACTION=="add", SUBSYSTEM=="block"' in rack.rules
     assert "add|change" not in rack.rules
 
 
-def test_result_reports_the_provider(rack: Machine) -> None:
+def test_result_reports_the_provider(rack):
     specs = [DriveSpec(device, "disabled") for device in ALL]
     layer = DriveWriteCacheLayer(rack.runner, specs, rack.root)
     drives = layer.facts(layer.read())["drives"]
@@ -586,7 +581,7 @@ def test_result_reports_the_provider(rack: Machine) -> None:
 
 
 @pytest.mark.parametrize(("word", "contradicts"), [("true", True), ("false", False)])
-def test_udisks_that_switches_the_cache_back_is_reported(rack: Machine, tmp_path: pathlib.Path, word: str, contradicts: bool) -> None:
+def test_udisks_that_switches_the_cache_back_is_reported(rack, tmp_path, word, contradicts):
     (tmp_path / "etc/udisks2").mkdir(parents=True)
     (tmp_path / "etc/udisks2/SEAGATE-X-HDD0.conf").write_text(f"[ATA]\nWriteCacheEnabled={word}\n")
     for warnings in (

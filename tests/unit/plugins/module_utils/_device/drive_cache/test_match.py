@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import fnmatch
-import pathlib
 import re
-import typing as t
 
 import pytest
 
@@ -27,39 +25,36 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.match i
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import checked
 from ansible_collections.cachefleet.storage.tests.unit.support.drive_machine import Drive, Machine
 
-if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome
-
 INTEL = {"match": {"model": "INTEL SSDSC2*", "transport": "sata"}}
 SEAGATE = "/dev/disk/by-id/ata-ST10000_ZA1"
 _TERM = re.compile(r'([A-Z]+)(?:\{([^}]+)\})?(==|!=)"([^"]*)"')
 
 
-def link(serial: str) -> str:
+def link(serial):
     return f"/dev/disk/by-id/ata-INTEL_SSDSC2KB960G8_{serial}"
 
 
-def add_intel(machine: Machine, name: str, serial: str, drive: Drive | None = None, model: str = "INTEL_SSDSC2KB960G8") -> Drive:
+def add_intel(machine, name, serial, drive=None, model="INTEL_SSDSC2KB960G8"):
     return machine.add(name, "sata", link(serial), drive, serial=serial, model=model.replace("_", " ")[:16], ID_MODEL=model, ID_ATA="1")
 
 
-def converge(machine: Machine, *entries: t.Mapping[str, t.Any], check_mode: bool = False) -> Outcome:
+def converge(machine, *entries, check_mode=False):
     options = {"drives": {"type": "list", "elements": "dict", "options": DRIVE_OPTIONS}}
     return machine.converge(*read_specs(checked("drives", options, {"drives": list(entries)})["drives"]), check_mode=check_mode)
 
 
-def attributes(outcome: Outcome) -> list[str]:
+def attributes(outcome):
     return [step.attribute for step in outcome.steps]
 
 
-def boot(machine: Machine, name: str) -> list[str]:
+def boot(machine, name):
     """The effects of the rules on a drive that appears, as udev(7) compares them: the properties and attributes that it has."""
     place = (machine.root / "sys/class/block" / name).resolve()
     record = next(one for one in machine.host.records if f"DEVNAME=/dev/{name}\n" in f"{one}\n" or f"/{name}\n" in one.splitlines()[0] + "\n")
     properties = dict(line[3:].split("=", 1) for line in record.splitlines() if line.startswith("E: "))
     values = {"ACTION": "add", "SUBSYSTEM": "block", "KERNEL": name, "DEVPATH": "/" + str(place.relative_to(machine.root / "sys"))}
 
-    def found(key: str, argument: str) -> str:
+    def found(key, argument):
         if key == "ENV":
             return properties.get(argument, "")
         path = place / argument
@@ -74,7 +69,7 @@ def boot(machine: Machine, name: str) -> list[str]:
 
 
 @pytest.fixture
-def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path, monkeypatch):
     """Three SSDs of one model and a disk of another."""
     found = Machine(tmp_path, monkeypatch)
     for number, name in enumerate(("sda", "sdb", "sdc")):
@@ -87,7 +82,7 @@ OFF = ['RUN+="/usr/sbin/hdparm -q -W0 $devnode"']
 ON = ['RUN+="/usr/sbin/hdparm -q -W1 $devnode"']
 
 
-def test_all_drives_of_a_model_are_disabled_by_one_entry_and_one_rule(machine: Machine) -> None:
+def test_all_drives_of_a_model_are_disabled_by_one_entry_and_one_rule(machine):
     assert attributes(converge(machine, {**INTEL, "write_cache": "disabled"})) == ["write_cache"] * 3 + ["match_rules"]
     assert [drive.on for drive in machine.drives.values()] == [False, False, False, True]
     assert len(rules_by_match(machine.rules)) == 1
@@ -96,7 +91,7 @@ def test_all_drives_of_a_model_are_disabled_by_one_entry_and_one_rule(machine: M
     assert [boot(machine, name) for name in ("sda", "sdb", "sdc", "sdd")] == [OFF, OFF, OFF, []]
 
 
-def test_a_swapped_drive_is_disabled_at_its_next_boot_and_by_the_next_run(machine: Machine) -> None:
+def test_a_swapped_drive_is_disabled_at_its_next_boot_and_by_the_next_run(machine):
     converge(machine, {**INTEL, "write_cache": "disabled"})
     add_intel(machine, "sde", "NEW9", model="intel_SSDSC2KB019T8")
     rules = machine.rules
@@ -105,7 +100,7 @@ def test_a_swapped_drive_is_disabled_at_its_next_boot_and_by_the_next_run(machin
     assert machine.rules == rules
 
 
-def test_enabled_is_written_for_each_examined_drive_and_a_later_one_is_reported(machine: Machine) -> None:
+def test_enabled_is_written_for_each_examined_drive_and_a_later_one_is_reported(machine):
     machine.drives["sda"].on = False
     machine.view("sda", False)
     entry = {**INTEL, "write_cache": "enabled"}
@@ -117,7 +112,7 @@ def test_enabled_is_written_for_each_examined_drive_and_a_later_one_is_reported(
     assert attributes(converge(machine, entry, check_mode=True)) == ["boot_rule", "write_cache"]
 
 
-def test_device_beats_match_and_later_matches_beat_earlier_ones(machine: Machine) -> None:
+def test_device_beats_match_and_later_matches_beat_earlier_ones(machine):
     entries = (
         {"device": link("BTYF1"), "write_cache": "enabled"},
         {"match": {"transport": "sata"}, "write_cache": "disabled"},
@@ -132,7 +127,7 @@ def test_device_beats_match_and_later_matches_beat_earlier_ones(machine: Machine
     assert {name: drive.on for name, drive in machine.drives.items()} == {"sda": False, "sdb": True, "sdc": False, "sdd": True}
 
 
-def test_rules_by_match_follow_the_list(machine: Machine) -> None:
+def test_rules_by_match_follow_the_list(machine):
     converge(machine, {"device": link("BTYF0"), "write_cache": "disabled"})
     assert "BTYF0" in machine.rules
     converge(machine, {**INTEL, "write_cache": "disabled"})
@@ -141,7 +136,7 @@ def test_rules_by_match_follow_the_list(machine: Machine) -> None:
     assert machine.rules == ""
 
 
-def test_a_list_without_match_keeps_the_rules_by_match_and_excepts_its_drives_until_they_are_disabled_again(machine: Machine) -> None:
+def test_a_list_without_match_keeps_the_rules_by_match_and_excepts_its_drives_until_they_are_disabled_again(machine):
     converge(machine, {**INTEL, "write_cache": "disabled"})
     rules = machine.rules
     own = {"device": link("BTYF1"), "write_cache": "disabled"}
@@ -152,7 +147,7 @@ def test_a_list_without_match_keeps_the_rules_by_match_and_excepts_its_drives_un
     assert machine.rules == rules
 
 
-def test_a_rule_stays_while_all_of_its_drives_are_out_and_nothing_is_written_for_a_match_without_drives(machine: Machine) -> None:
+def test_a_rule_stays_while_all_of_its_drives_are_out_and_nothing_is_written_for_a_match_without_drives(machine):
     converge(machine, {**INTEL, "write_cache": "disabled"})
     rules = machine.rules
     for name in ("sda", "sdb", "sdc"):
@@ -166,7 +161,7 @@ def test_a_rule_stays_while_all_of_its_drives_are_out_and_nothing_is_written_for
     assert (outcome.changed, machine.rules) == (False, rules)
 
 
-def test_a_match_that_udev_cannot_compare_has_a_rule_for_each_drive(machine: Machine) -> None:
+def test_a_match_that_udev_cannot_compare_has_a_rule_for_each_drive(machine):
     entry = {"match": {"rotational": False, "size_min": "1MiB"}, "write_cache": "disabled"}
     assert attributes(converge(machine, entry)) == ["write_cache", "boot_rule"] * 3
     assert rules_by_match(machine.rules) == []
@@ -174,7 +169,7 @@ def test_a_match_that_udev_cannot_compare_has_a_rule_for_each_drive(machine: Mac
     assert converge(machine, entry).changed is False
 
 
-def test_a_drive_without_a_serial_number_is_disabled_by_match_and_cannot_be_excepted(machine: Machine) -> None:
+def test_a_drive_without_a_serial_number_is_disabled_by_match_and_cannot_be_excepted(machine):
     machine.add("sde", "sata", "/dev/disk/by-id/ata-nameless", model="INTEL SSDSC2KB96", ID_MODEL="INTEL_SSDSC2KB960G8", ID_ATA="1")
     converge(machine, {**INTEL, "write_cache": "disabled"})
     assert boot(machine, "sde") == OFF
@@ -186,7 +181,7 @@ def test_a_drive_without_a_serial_number_is_disabled_by_match_and_cannot_be_exce
         )
 
 
-def test_behind_a_sas_adapter_and_nvme(machine: Machine) -> None:
+def test_behind_a_sas_adapter_and_nvme(machine):
     machine.add("sdf", "sas", "/dev/disk/by-id/scsi-35000c500", serial="5000c500", wwn="0x5000c500", model="ST600MM0006", ID_MODEL="ST600MM0006")
     machine.host.write("sys/class/block/sdf/device/vendor", "SEAGATE \n")
     machine.add("nvme0n1", "nvme", "/dev/disk/by-id/nvme-FAST_1", serial="1", model="FAST SSD", ID_MODEL="FAST SSD")
@@ -203,18 +198,18 @@ def test_behind_a_sas_adapter_and_nvme(machine: Machine) -> None:
     assert converge(machine, entry).changed is False
 
 
-def test_a_permission_is_refused_in_an_entry_with_match(machine: Machine) -> None:
+def test_a_permission_is_refused_in_an_entry_with_match(machine):
     with pytest.raises(BadInput, match=r"^drive_write_cache_drives: entry 2 has allow_ignored_flushes and match, but a permission is for one device"):
         converge(machine, {"device": SEAGATE, "write_cache": "disabled"}, {**INTEL, "write_cache": "enabled", "allow_ignored_flushes": True})
 
 
 @pytest.mark.parametrize("entry", [{"write_cache": "disabled"}, {**INTEL, "device": SEAGATE, "write_cache": "disabled"}])
-def test_an_entry_has_a_device_or_a_match(machine: Machine, entry: t.Mapping[str, t.Any]) -> None:
+def test_an_entry_has_a_device_or_a_match(machine, entry):
     with pytest.raises(BadInput, match=r"^drive_write_cache_drives: entry 2 has (neither device nor|device and) match: set one of them, for example match: "):
         converge(machine, OTHER, entry)
 
 
-def test_drives_of_two_kinds_are_refused_by_entry_and_nothing_changes(machine: Machine) -> None:
+def test_drives_of_two_kinds_are_refused_by_entry_and_nothing_changes(machine):
     machine.add("nvme0n1", "nvme", "/dev/disk/by-id/nvme-PLP_1", Drive(vwc=0), serial="1", model="PLP", ID_MODEL="PLP")
     entry = {"match": {"rotational": False}, "write_cache": "enabled"}
     with pytest.raises(
@@ -228,7 +223,7 @@ def test_drives_of_two_kinds_are_refused_by_entry_and_nothing_changes(machine: M
     assert machine.rules == ""
 
 
-def test_a_match_never_enables_a_cache_below_what_ignores_flushes(machine: Machine) -> None:
+def test_a_match_never_enables_a_cache_below_what_ignores_flushes(machine):
     machine.drives["sda"].on = False
     machine.view("sda", False)
     machine.host.disk("dm-0", "virtual", dm_name="fc0", slaves=("sda",))
@@ -241,7 +236,7 @@ def test_a_match_never_enables_a_cache_below_what_ignores_flushes(machine: Machi
     "match",
     [{}, {"transport": ["sata"], "model": ["INTEL SSDSC2*", "MZ7??96"]}, {"rotational": True}, {"model": ["A/B (1,2)+=:@-_."], "rotational": False}],
 )
-def test_a_rule_carries_its_match(match: dict[str, t.Any]) -> None:
+def test_a_rule_carries_its_match(match):
     read = read_match(match, 1)
     assert conditions_of(read) is not None
     (line,) = rules_for(read, [Reach("HEAD", "", None, "sata", "EFFECT", None)])
@@ -251,11 +246,11 @@ def test_a_rule_carries_its_match(match: dict[str, t.Any]) -> None:
 @pytest.mark.parametrize(
     "match", [{"model": ["a[bc]*"]}, {"model": ['x", RUN+="sh']}, {"model": ["a|b"]}, {"model": ["$x"]}, {"serial": ["A*"]}, {"kind": ["md"]}]
 )
-def test_what_udev_would_read_otherwise_is_not_written(match: dict[str, t.Any]) -> None:
+def test_what_udev_would_read_otherwise_is_not_written(match):
     assert conditions_of(read_match(match, 1)) is None
 
 
-def described(machine: Machine) -> list[t.Mapping[str, t.Any]]:
+def described(machine):
     devices = read_devices(machine.runner, machine.root)
     return [entry.values for entry in describe(machine.runner, devices, machine.root, by_match=True).entries]
 
@@ -278,9 +273,7 @@ OTHER = {"device": SEAGATE, "write_cache": "enabled", "persistent": False}
         (({"device": link("BTYF0"), "write_cache": "disabled", "persistent": False},), None),
     ],
 )
-def test_describe_offers_an_entry_by_match_and_a_run_with_it_changes_nothing(
-    machine: Machine, entries: tuple[t.Mapping[str, t.Any], ...], expected: list[t.Mapping[str, t.Any]] | None
-) -> None:
+def test_describe_offers_an_entry_by_match_and_a_run_with_it_changes_nothing(machine, entries, expected):
     converge(machine, *entries)
     found = described(machine)
     # Drives of one model that do not agree are named one by one.
@@ -288,7 +281,7 @@ def test_describe_offers_an_entry_by_match_and_a_run_with_it_changes_nothing(
     assert converge(machine, *found, check_mode=True).steps == ()
 
 
-def test_without_by_match_every_drive_is_named_and_a_run_changes_nothing(machine: Machine) -> None:
+def test_without_by_match_every_drive_is_named_and_a_run_changes_nothing(machine):
     converge(machine, {**INTEL, "write_cache": "disabled"})
     entries = [entry.values for entry in describe(machine.runner, read_devices(machine.runner, machine.root), machine.root).entries]
     assert [one["device"] for one in entries] == [link("BTYF0"), link("BTYF1"), link("BTYF2"), SEAGATE]
@@ -296,9 +289,7 @@ def test_without_by_match_every_drive_is_named_and_a_run_changes_nothing(machine
 
 
 @pytest.mark.parametrize(("hosts", "drives"), [(1, 24), (12, 12), (300, 2)])
-def test_a_fleet_needs_no_serial_number_and_a_second_run_changes_nothing(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, hosts: int, drives: int
-) -> None:
+def test_a_fleet_needs_no_serial_number_and_a_second_run_changes_nothing(tmp_path, monkeypatch, hosts, drives):
     group = ({**INTEL, "write_cache": "disabled"}, {"match": {"rotational": True}, "write_cache": "enabled"})
     files = set()
     for number in range(hosts):
@@ -321,7 +312,7 @@ def test_a_fleet_needs_no_serial_number_and_a_second_run_changes_nothing(
     assert len(files) == 1
 
 
-def test_namespaces_of_a_controller_and_paths_to_a_drive_are_one_drive(machine: Machine) -> None:
+def test_namespaces_of_a_controller_and_paths_to_a_drive_are_one_drive(machine):
     for number in (1, 2):
         machine.add(f"nvme7n{number}", "nvme", f"/dev/disk/by-id/nvme-FAST_{number}", serial="F", model="FAST", ID_MODEL="FAST")
     for name in ("sdp", "sdq"):

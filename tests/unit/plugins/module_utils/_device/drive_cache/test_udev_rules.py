@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.udev_ru
 HDD = {"ID_SERIAL_SHORT": "HDD0", "ID_SERIAL": "ST1_HDD0", "ID_WWN": "0x5000c500", "ID_WWN_WITH_EXTENSION": "0x5000c500"}
 
 
-def line(key: RuleKey, off: int = 0) -> str:
+def line(key, off=0):
     return udev_rule.rule_line(key, "sd*", "add|change", udev_rule.run_program("/usr/sbin/hdparm", f"-q -W{off} $devnode", "x"))
 
 
@@ -31,7 +31,7 @@ def line(key: RuleKey, off: int = 0) -> str:
         ({"ID_SERIAL": "VIRT0"}, {}, RuleKey("ID_SERIAL", "VIRT0")),
     ],
 )
-def test_rule_key_is_serial_or_wwn_if_serial_is_ambiguous(properties: dict[str, str], others: dict[str, str], key: RuleKey) -> None:
+def test_rule_key_is_serial_or_wwn_if_serial_is_ambiguous(properties, others, key):
     assert udev_rule.choose_key(properties, [others], "x") == key
 
 
@@ -42,31 +42,31 @@ def test_rule_key_is_serial_or_wwn_if_serial_is_ambiguous(properties: dict[str, 
         ({"ID_BUS": "ata"}, "no serial number and no WWN"),
     ],
 )
-def test_indistinguishable_drive_gets_no_rule(properties: dict[str, str], message: str) -> None:
+def test_indistinguishable_drive_gets_no_rule(properties, message):
     with pytest.raises(BadInput, match=message):
         udev_rule.choose_key(properties, [dict(properties)], "/dev/disk/by-path/x")
 
 
 @pytest.mark.parametrize("serial", ['A"B', "A B", "$env{PATH}", "%k", "A*", "A?", "[AB]", "A|B", "A\\B", "A\nB", "A'B", "A{B}", "ä"])
-def test_unsafe_serial_is_never_used_in_a_rule(serial: str) -> None:
+def test_unsafe_serial_is_never_used_in_a_rule(serial):
     assert udev_rule.choose_key({"ID_SERIAL_SHORT": serial, "ID_WWN": "0x5"}, [], "x") == RuleKey("ID_WWN", "0x5")
     with pytest.raises(BadInput, match="cannot be written safely into a udev rule"):
         udev_rule.choose_key({"ID_SERIAL_SHORT": serial}, [], "x")
 
 
-def test_rule_matches_whole_disks_by_key_including_beyond_sdz() -> None:
+def test_rule_matches_whole_disks_by_key_including_beyond_sdz():
     assert line(RuleKey("ID_SERIAL_SHORT", "HDD0")) == (
         'ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sd*", ENV{ID_SERIAL_SHORT}=="HDD0", RUN+="/usr/sbin/hdparm -q -W0 $devnode"'
     )
 
 
 @pytest.mark.parametrize("program", ["hdparm", "/opt/my tools/hdparm", '/x"y', "/x/$devnode"])
-def test_program_with_unsafe_path_is_rejected(program: str) -> None:
+def test_program_with_unsafe_path_is_rejected(program):
     with pytest.raises(BadInput, match="cannot be written into a udev rule"):
         udev_rule.run_program(program, "-q", "x")
 
 
-def test_rules_of_other_drives_are_kept_and_sorted() -> None:
+def test_rules_of_other_drives_are_kept_and_sorted():
     first, second = RuleKey("ID_SERIAL_SHORT", "A"), RuleKey("ID_SERIAL_SHORT", "B")
     text = udev_rule.with_line(udev_rule.with_line("", [second], line(second)), [first], line(first))
     assert [one for one in text.splitlines() if not one.startswith("#")] == [line(first), line(second)]
@@ -75,7 +75,7 @@ def test_rules_of_other_drives_are_kept_and_sorted() -> None:
     assert udev_rule.lines_for(changed, [second]) == (line(second),)
 
 
-def test_rule_with_another_key_of_the_same_drive_is_replaced() -> None:
+def test_rule_with_another_key_of_the_same_drive_is_replaced():
     by_wwn = line(RuleKey("ID_WWN", "0x5000c500"), 1)
     key = RuleKey("ID_SERIAL_SHORT", "HDD0")
     text = udev_rule.with_line(by_wwn + "\n", udev_rule.keys_of(HDD), line(key))
@@ -83,12 +83,12 @@ def test_rule_with_another_key_of_the_same_drive_is_replaced() -> None:
     assert by_wwn not in text
 
 
-def test_serial_prefix_does_not_match() -> None:
+def test_serial_prefix_does_not_match():
     text = line(RuleKey("ID_SERIAL_SHORT", "HDD01")) + "\n"
     assert udev_rule.lines_for(text, [RuleKey("ID_SERIAL_SHORT", "HDD0")]) == ()
 
 
-def test_file_without_rules_is_removed(tmp_path: pathlib.Path) -> None:
+def test_file_without_rules_is_removed(tmp_path):
     key = RuleKey("ID_SERIAL_SHORT", "A")
     udev_rule.write_rules(udev_rule.with_line("", [key], line(key)), tmp_path)
     assert (tmp_path / udev_rule.RULES_FILE).exists()
@@ -99,7 +99,7 @@ def test_file_without_rules_is_removed(tmp_path: pathlib.Path) -> None:
     assert udev_rule.read_rules(tmp_path) == ""
 
 
-def test_file_is_replaced_atomically_and_is_world_readable(tmp_path: pathlib.Path) -> None:
+def test_file_is_replaced_atomically_and_is_world_readable(tmp_path):
     udev_rule.write_rules("# old\n", tmp_path)
     udev_rule.write_rules("# new\n", tmp_path)
     path = tmp_path / udev_rule.RULES_FILE
@@ -108,13 +108,13 @@ def test_file_is_replaced_atomically_and_is_world_readable(tmp_path: pathlib.Pat
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
-def test_file_sorts_after_the_rules_it_depends_on() -> None:
+def test_file_sorts_after_the_rules_it_depends_on():
     name = pathlib.PurePath(udev_rule.RULES_FILE).name
     assert name > "60-persistent-storage.rules"
     assert name > "85-hdparm.rules"
 
 
-def test_unwritable_folder_is_reported_in_one_sentence(tmp_path: pathlib.Path) -> None:
+def test_unwritable_folder_is_reported_in_one_sentence(tmp_path):
     (tmp_path / "etc").write_text("a file where a folder should be")
     with pytest.raises(CommandFailed, match="cannot be written"):
         udev_rule.write_rules("# x\n", tmp_path)
@@ -122,7 +122,7 @@ def test_unwritable_folder_is_reported_in_one_sentence(tmp_path: pathlib.Path) -
         udev_rule.read_rules(tmp_path)
 
 
-def test_other_rules_files_have_their_own_heading_and_name(tmp_path: pathlib.Path) -> None:
+def test_other_rules_files_have_their_own_heading_and_name(tmp_path):
     key = udev_rule.choose_key({"DM_UUID": "LVM-x"}, [], "x", ("DM_UUID",))
     text = udev_rule.with_line("", [key], line(key), ("# other",))
     udev_rule.write_rules(text, tmp_path, "etc/udev/rules.d/other.rules")

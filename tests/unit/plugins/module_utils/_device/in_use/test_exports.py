@@ -9,15 +9,9 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.exports import exported_units
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import write
 
 CONFIG = "sys/kernel/config"
-
-
-def write(root, path, text):
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text)
-    return place
 
 
 def test_kernel_exports_are_found(tmp_path):

@@ -40,6 +40,11 @@ print(json.dumps([[row.pid for row in found.of(unit_of(path))], list(found.unkno
 """
 
 
+def searched(file, **how):
+    """A search for who has a file open, with its positive control."""
+    return open_files(ROOT, {unit_of(file)}, str(file), unit_of(file), **how)
+
+
 @pytest.fixture
 def file(tmp_path):
     place = tmp_path / "disk"
@@ -173,7 +178,7 @@ def test_root_is_not_told_to_become_root(monkeypatch, user, advice, other):
 
 
 def test_control_is_found_and_is_no_user(file):
-    found = open_files(ROOT, {unit_of(file)}, str(file), unit_of(file))
+    found = searched(file)
     assert (found.of(unit_of(file)), found.unknown) == ((), ())
 
 
@@ -184,7 +189,7 @@ def test_search_that_does_not_find_its_control_is_unknown(file, monkeypatch, bli
     else:
         really = os.listdir
         monkeypatch.setattr(os, "listdir", lambda path: [] if str(path).endswith("/fd") else really(path))
-    (text,) = open_files(ROOT, {unit_of(file)}, str(file), unit_of(file)).unknown
+    (text,) = searched(file).unknown
     assert "the search for its users did not find process" in text
 
 
@@ -203,7 +208,7 @@ def test_control_that_cannot_be_made_is_unknown(file, monkeypatch):
         raise OSError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(os, "fork", failing)
-    (text,) = open_files(ROOT, {unit_of(file)}, str(file), unit_of(file)).unknown
+    (text,) = searched(file).unknown
     assert "no process could be started" in text
 
 
@@ -256,7 +261,7 @@ def test_descriptor_in_flight_is_unknown(file, kind):
     with held_by_the_kernel(_SEND.format(sockets=_SOCKETS[kind], path=str(file))) as process:
         process.stdout.readline()
         paused = []
-        found = open_files(ROOT, {unit_of(file)}, str(file), unit_of(file), pause=paused.append)
+        found = searched(file, pause=paused.append)
         process.communicate(b"\n")
     assert found.of(unit_of(file)) == ()
     (text,) = found.unknown
@@ -268,7 +273,7 @@ def test_descriptor_in_flight_is_unknown(file, kind):
 def test_descriptor_that_is_received_between_two_readings_is_none_in_flight(file):
     with held_by_the_kernel(_SEND.format(sockets=_SOCKETS["stream"], path=os.devnull)) as process:
         process.stdout.readline()
-        found = open_files(ROOT, {unit_of(file)}, str(file), unit_of(file), pause=lambda seconds: process.communicate(b"\n"))
+        found = searched(file, pause=lambda seconds: process.communicate(b"\n"))
     assert found.unknown == ()
 
 
@@ -277,10 +282,10 @@ def test_sockets_without_descriptors_in_flight_are_nothing(file):
     one, other = socket.socketpair()
     with one, other:
         one.sendmsg([b"x"])
-        assert open_files(ROOT, {unit_of(file)}, str(file), unit_of(file)).unknown == ()
+        assert searched(file).unknown == ()
         one.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [one.fileno()]))])
         # The control has the sockets of this process too.
-        assert open_files(ROOT, {unit_of(file)}, str(file), unit_of(file), pause=lambda seconds: None).unknown
+        assert searched(file, pause=lambda seconds: None).unknown
 
 
 _RING = """
@@ -350,7 +355,7 @@ def test_error_of_a_process_that_has_not_ended_is_unknown(file, monkeypatch, err
             return really(path)
 
         monkeypatch.setattr(os, "listdir", failing)
-        found = open_files(ROOT, {unit_of(file)}, str(file), unit_of(file))
+        found = searched(file)
     if error == 13:
         assert found.unreadable >= 1
     else:
@@ -374,7 +379,7 @@ def test_process_that_shows_nothing_has_ended_only_if_the_kernel_says_so(file, m
 
         monkeypatch.setattr(os, "listdir", missing)
         monkeypatch.setattr(os, "kill", ended)
-        found = open_files(ROOT, {unit_of(file)}, str(file), unit_of(file))
+        found = searched(file)
     assert any(f"({pid})" in text for text in found.unknown) is unknown
 
 

@@ -15,25 +15,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use import processes
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import open_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
-
-
-def write(root, path, text):
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text)
-    return place
-
-
-def process(root, number, namespace=None, **files):
-    folder = root / "proc" / str(number)
-    (folder / "fd").mkdir(parents=True)
-    (folder / "fdinfo").mkdir()
-    (folder / "ns").mkdir()
-    if namespace:
-        (folder / "ns/mnt").symlink_to(f"mnt:[{namespace}]")
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    return folder
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import opened, process, write
 
 
 def test_processes_with_file_open_or_mapped_are_found(tmp_path):
@@ -81,8 +63,7 @@ def thread(process, number, *descriptors, target=None):
     (folder / "fd").mkdir(parents=True)
     (folder / "fdinfo").mkdir()
     for descriptor in descriptors:
-        (folder / "fd" / str(descriptor)).symlink_to(target)
-        (folder / "fdinfo" / str(descriptor)).write_text(f"flags:\t{os.O_RDWR:o}\n")
+        opened(folder, descriptor, target)
     return folder
 
 
@@ -99,8 +80,7 @@ def test_descriptors_of_threads_are_found_where_the_main_thread_has_ended(tmp_pa
 def test_thread_with_its_own_table_is_found_and_the_others_are_not_read(tmp_path, monkeypatch):
     file, other = write(tmp_path, "disk", "x"), write(tmp_path, "other", "x")
     leader = process(tmp_path, 10, maps="", comm="qemu\n")
-    (leader / "fd/3").symlink_to(other)
-    (leader / "fdinfo/3").write_text(f"flags:\t{os.O_RDWR:o}\n")
+    opened(leader, 3, other)
     thread(leader, 10, 3, target=other)
     thread(leader, 11, 3, target=other)
     thread(leader, 12, 3, 4, target=file)

@@ -30,7 +30,7 @@ TABLES = "vg0-scratch: 0 131072 linear 8:16 2048\npool: 0 131072 cache 253:1 253
 class Rig:
     """A host with a SATA disk that has a partition, an NVMe drive, a volume on the disk, an array and a loop device, all with data."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
         self.host = FakeHost(root)
         self.tables = TABLES
@@ -55,13 +55,13 @@ class Rig:
             {("udevadm", "info"): lambda _words: self.host.udev_reply, ("dmsetup", "table"): lambda _words: Reply(self.tables), **nothing}
         )
 
-    def set(self, path: str, text: str) -> None:
+    def set(self, path, text):
         name, _slash, attribute = path.partition("/")
         place = self.places[name] / attribute
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text + "\n", encoding="latin-1")
 
-    def examined(self, name: str, **permission):
+    def examined(self, name, **permission):
         return examine(read_devices(self.runner, self.root), GuardTarget(f"/dev/{name}", **permission), self.runner, self.root, pause=lambda _seconds: None)
 
 
@@ -190,7 +190,7 @@ def loop():
         pytest.skip("this machine has no free loop device, or no permission for it")
     made: list[str] = []
 
-    def attach(image: Path, *options: str, node: str = "") -> str:
+    def attach(image, *options, node=""):
         words = [*options, node, str(image)] if node else ["--find", "--show", *options, str(image)]
         found = subprocess.run(["losetup", *words], capture_output=True, text=True, check=True).stdout.strip() or node
         made.append(found)
@@ -201,17 +201,17 @@ def loop():
         subprocess.run(["losetup", "--detach", node], capture_output=True, check=False)
 
 
-def image_of(folder: Path, name: str, content: bytes) -> Path:
+def image_of(folder, name, content):
     image = folder / name
     image.write_bytes(content.ljust(4 * MIB, b"\0"))
     return image
 
 
-def detach(node: str) -> None:
+def detach(node):
     subprocess.run(["losetup", "--detach", node], check=True)
 
 
-def examined_loop(node: str, **permission):
+def examined_loop(node, **permission):
     runner = Runner()
     return examine(read_devices(runner), GuardTarget(node, **permission), runner), runner
 

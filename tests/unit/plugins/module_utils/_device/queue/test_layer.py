@@ -6,12 +6,9 @@
 from __future__ import annotations
 
 import itertools
-import pathlib
-import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
@@ -27,7 +24,7 @@ ARRAY = {"match": {}, "profile": "flash_array"}
 
 
 @pytest.fixture
-def rack(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeQueues:
+def rack(tmp_path, monkeypatch):
     queues = FakeQueues(tmp_path, monkeypatch)
     queues.disk("sda", model="BIG", serial="HDD0", rotational=True, DEVLINKS=HDD)
     queues.disk("sdb", model="QUICK", serial="SSD0", DEVLINKS=SSD)
@@ -36,14 +33,14 @@ def rack(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeQueues:
     return queues
 
 
-def steps(outcome: Outcome, item: str) -> list[tuple[str, t.Any, t.Any]]:
+def steps(outcome, item):
     return [(step.attribute, step.before, step.after) for step in outcome.steps if step.item == item]
 
 
-def test_full_or_read_only_file_system_at_any_change_leaves_no_half_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_or_read_only_file_system_at_any_change_leaves_no_half_file(tmp_path, monkeypatch):
     numbers = itertools.count()
 
-    def fresh() -> FakeQueues:
+    def fresh():
         queues = FakeQueues(tmp_path / str(next(numbers)), monkeypatch)
         queues.disk("sdb", model="QUICK", serial="SSD0", DEVLINKS=SSD)
         queues.disk("nvme0n1", "nvme", tags=1023, model="FAST", serial="NVME0", DEVLINKS=NVME)
@@ -53,13 +50,13 @@ def test_full_or_read_only_file_system_at_any_change_leaves_no_half_file(tmp_pat
     strike_everywhere(fresh, lambda queues: queues.converge({"device": SSD, "profile": "flash_array"}, {"device": NVME, "nomerges": 1}))
 
 
-def test_empty_request_runs_nothing(rack: FakeQueues) -> None:
+def test_empty_request_runs_nothing(rack):
     runner = rack.runner
     assert rack.converge(runner=runner).changed is False
     assert runner.calls == []
 
 
-def test_case_e_on_lun_supporting_all_settings(rack: FakeQueues) -> None:
+def test_case_e_on_lun_supporting_all_settings(rack):
     outcome = rack.converge({"device": LUN, "profile": "flash_array"})
     assert steps(outcome, LUN)[:4] == [
         ("scheduler", "mq-deadline", "none"),
@@ -79,7 +76,7 @@ def test_case_e_on_lun_supporting_all_settings(rack: FakeQueues) -> None:
     ]
 
 
-def test_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> None:
+def test_profile_is_fitted_to_each_device_with_a_note(rack):
     rack.converge(ARRAY)
     assert [rack.value(name, "queue/nr_requests") for name in ("sda", "sdb", "sdc", "nvme0n1")] == ["32", "32", "1024", "1023"]
     notes = {one["name"]: " ".join(one["notes"]) for one in rack.facts(ARRAY)["devices"]}
@@ -89,7 +86,7 @@ def test_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> None:
     assert "queue_depth is left out: NVMe devices have no queue_depth" in notes["nvme0n1"]
 
 
-def test_no_change_on_second_run_with_udev_query_only(rack: FakeQueues) -> None:
+def test_no_change_on_second_run_with_udev_query_only(rack):
     entries = [ARRAY, {"match": {"rotational": True}, "profile": "hdd"}, {"device": SSD, "scheduler": "bfq", "nr_requests": 300}]
     assert rack.converge(*entries).changed
     runner = rack.runner
@@ -97,7 +94,7 @@ def test_no_change_on_second_run_with_udev_query_only(rack: FakeQueues) -> None:
     assert [call[:2] for call in runner.calls] == [("udevadm", "info")]
 
 
-def test_check_mode_plans_the_same_steps_and_writes_nothing(rack: FakeQueues) -> None:
+def test_check_mode_plans_the_same_steps_and_writes_nothing(rack):
     predicted = rack.converge(ARRAY, check_mode=True, modules=[{"module": "qla2xxx", "options": {"ql2xmaxqdepth": 64}}])
     assert rack.writes == []
     assert rack.rules == []
@@ -105,7 +102,7 @@ def test_check_mode_plans_the_same_steps_and_writes_nothing(rack: FakeQueues) ->
     assert rack.converge(ARRAY, modules=[{"module": "qla2xxx", "options": {"ql2xmaxqdepth": 64}}]).steps == predicted.steps
 
 
-def test_settings_reset_by_new_scheduler_are_written_again(rack: FakeQueues) -> None:
+def test_settings_reset_by_new_scheduler_are_written_again(rack):
     outcome = rack.converge({"device": LUN, "scheduler": "none", "nr_requests": 64})
     assert steps(outcome, LUN)[0] == ("scheduler", "mq-deadline", "none")
     assert "nr_requests" not in [name for name, before, after in steps(outcome, LUN)]
@@ -113,7 +110,7 @@ def test_settings_reset_by_new_scheduler_are_written_again(rack: FakeQueues) -> 
     assert rack.value("sdc", "queue/nr_requests") == "64"
 
 
-def test_read_ahead_is_set_after_request_size_limits(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_ahead_is_set_after_request_size_limits(tmp_path, monkeypatch):
     queues = FakeQueues(tmp_path, monkeypatch, limits_reset=True)
     queues.disk("sda", serial="HDD0", rotational=True, DEVLINKS=HDD)
     queues.converge({"device": HDD, "read_ahead_kb": 4096})
@@ -122,7 +119,7 @@ def test_read_ahead_is_set_after_request_size_limits(tmp_path: pathlib.Path, mon
     assert queues.rules[0].index("max_sectors_kb") < queues.rules[0].index("read_ahead_kb")
 
 
-def test_default_throttling_is_determined_by_kernel(rack: FakeQueues) -> None:
+def test_default_throttling_is_determined_by_kernel(rack):
     for name, item in (("sda", HDD), ("sdb", SSD)):
         entry = {"device": item, "wbt_lat_usec": -1}
         (rack.root / "sys/class/block" / name / "queue/wbt_lat_usec").write_text("5000\n")
@@ -130,7 +127,7 @@ def test_default_throttling_is_determined_by_kernel(rack: FakeQueues) -> None:
         assert rack.converge(entry).changed is False
 
 
-def test_unreadable_throttling_is_treated_as_disabled(rack: FakeQueues) -> None:
+def test_unreadable_throttling_is_treated_as_disabled(rack):
     file = rack.root / "sys/class/block/sdb/queue/wbt_lat_usec"
     file.write_text("")
     assert rack.converge({"device": SSD, "wbt_lat_usec": 0, "persistent": False}).changed is False
@@ -156,12 +153,12 @@ REFUSED = [
 ]
 
 
-def test_values_the_kernel_rejects_or_alters_are_refused_before_any_write(rack: FakeQueues) -> None:
+def test_values_the_kernel_rejects_or_alters_are_refused_before_any_write(rack):
     assert not_refused(lambda entry: rack.converge({"device": HDD, "nomerges": 2}, entry), REFUSED) == []
     assert rack.writes == []
 
 
-def test_drive_without_ncq_has_queue_depth_1(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drive_without_ncq_has_queue_depth_1(tmp_path, monkeypatch):
     queues = FakeQueues(tmp_path, monkeypatch)
     place = queues.disk("sda", serial="OLD", DEVLINKS=SSD, depth=1)
     page = bytearray(572)
@@ -176,7 +173,7 @@ def test_drive_without_ncq_has_queue_depth_1(tmp_path: pathlib.Path, monkeypatch
         queues.converge({"device": SSD, "queue_depth": 32})
 
 
-def test_legacy_scheduler_names_are_mapped_and_reported(rack: FakeQueues) -> None:
+def test_legacy_scheduler_names_are_mapped_and_reported(rack):
     outcome = rack.converge({"device": SSD, "scheduler": "noop"}, {"device": HDD, "scheduler": "deadline"})
     assert rack.value("sdb", "queue/scheduler") == "none"
     assert 'ATTR{queue/scheduler}="none"' in "".join(rack.rules)
@@ -186,20 +183,20 @@ def test_legacy_scheduler_names_are_mapped_and_reported(rack: FakeQueues) -> Non
     )
 
 
-def test_legacy_scheduler_available_in_kernel_keeps_its_name(rack: FakeQueues) -> None:
+def test_legacy_scheduler_available_in_kernel_keeps_its_name(rack):
     (rack.root / "sys/class/block/sdb/queue/scheduler").write_text("noop deadline [cfq]\n")
     outcome = rack.converge({"device": SSD, "scheduler": "cfq", "persistent": False})
     assert outcome.changed is False
 
 
-def test_read_only_driver_attribute_is_rejected(rack: FakeQueues) -> None:
+def test_read_only_driver_attribute_is_rejected(rack):
     (rack.root / "sys/class/block/sdc/device/queue_depth").chmod(0o444)
     with pytest.raises(BadInput, match="the driver megaraid_sas does not let queue_depth be changed"):
         rack.converge({"device": LUN, "queue_depth": 64})
     assert rack.converge({"device": LUN, "queue_depth": 32, "persistent": False}).changed is False
 
 
-def test_ignored_value_fails_with_requested_and_found(rack: FakeQueues) -> None:
+def test_ignored_value_fails_with_requested_and_found(rack):
     rack.deaf.add("sdb")
     for persistent in (False, True):
         with pytest.raises(NotEffective, match=f"{SSD}: nomerges should be 2 and is 0") as caught:
@@ -207,14 +204,14 @@ def test_ignored_value_fails_with_requested_and_found(rack: FakeQueues) -> None:
         assert caught.value.facts["changed"] is persistent
 
 
-def test_missing_device_is_an_error_and_empty_match_is_a_warning(rack: FakeQueues) -> None:
+def test_missing_device_is_an_error_and_empty_match_is_a_warning(rack):
     with pytest.raises(DeviceMissing, match="does not exist on this host"):
         rack.converge({"device": "/dev/disk/by-id/ata-GONE", "nomerges": 1})
     outcome = rack.converge({"match": {"model": ["GONE*"]}, "nomerges": 1})
     assert (outcome.changed, outcome.warnings) == (False, ("block_queue_devices: the match of entry 1 matches no device of this host.",))
 
 
-def test_non_persistent_removes_only_the_rule_of_this_device(rack: FakeQueues) -> None:
+def test_non_persistent_removes_only_the_rule_of_this_device(rack):
     rack.converge(ARRAY)
     rack.converge(ARRAY, {"device": SSD, "scheduler": "kyber", "persistent": False})
     assert len(rack.rules) == 3
@@ -222,7 +219,7 @@ def test_non_persistent_removes_only_the_rule_of_this_device(rack: FakeQueues) -
     assert rack.value("sdb", "queue/scheduler") == "kyber"
 
 
-def test_rules_of_unlisted_devices_are_kept_unless_exclusive(rack: FakeQueues) -> None:
+def test_rules_of_unlisted_devices_are_kept_unless_exclusive(rack):
     rack.converge(ARRAY, modules=[{"module": "nvme", "options": {"poll_queues": 2}}])
     rack.converge({"device": SSD, "nomerges": 1})
     assert len(rack.rules) == 4
@@ -235,7 +232,7 @@ def test_rules_of_unlisted_devices_are_kept_unless_exclusive(rack: FakeQueues) -
     assert rack.rules == []
 
 
-def test_manually_changed_rule_is_corrected(rack: FakeQueues) -> None:
+def test_manually_changed_rule_is_corrected(rack):
     rack.converge({"device": SSD, "nomerges": 1})
     file = rack.root / queue_boot.RULES_FILE
     file.write_text(file.read_text().replace('nomerges}="1"', 'nomerges}="2"'))
@@ -243,13 +240,13 @@ def test_manually_changed_rule_is_corrected(rack: FakeQueues) -> None:
     assert 'nomerges}="1"' in rack.rules[0]
 
 
-def test_disk_without_serial_is_matched_by_path(rack: FakeQueues) -> None:
+def test_disk_without_serial_is_matched_by_path(rack):
     rack.disk("vda", "virtio", tags=256, ID_PATH="pci-0000:00:01.0")
     rack.converge({"match": {"transport": ["virtio"]}, "scheduler": "none"})
     assert 'KERNEL=="vd*", ENV{ID_PATH}=="pci-0000:00:01.0"' in rack.rules[0]
 
 
-def test_aoe_disk_is_matched_by_address(rack: FakeQueues) -> None:
+def test_aoe_disk_is_matched_by_address(rack):
     rack.disk("etherd!e7.1", "virtual", tags=16)
     rack.converge(ARRAY)
     assert "etherd" not in "".join(rack.rules)
@@ -260,7 +257,7 @@ def test_aoe_disk_is_matched_by_address(rack: FakeQueues) -> None:
 # Devices on devices.
 
 
-def test_queue_setting_on_volume_is_rejected_with_names_of_its_disks(rack: FakeQueues) -> None:
+def test_queue_setting_on_volume_is_rejected_with_names_of_its_disks(rack):
     rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda", "sdb"), DEVLINKS="/dev/vg0/lv")
     for entry in ({"scheduler": "none"}, {"profile": "hdd"}, {"queue_depth": 8}):
         with pytest.raises(BadInput, match=rf"no effect on a logical volume.*{HDD}, {SSD}.*members: true"):
@@ -269,7 +266,7 @@ def test_queue_setting_on_volume_is_rejected_with_names_of_its_disks(rack: FakeQ
     assert [rack.value(name, "queue/scheduler") for name in ("sda", "sdb", "sdc")] == ["none", "none", "mq-deadline"]
 
 
-def test_volume_supports_read_ahead_and_is_matched_by_uuid(rack: FakeQueues) -> None:
+def test_volume_supports_read_ahead_and_is_matched_by_uuid(rack):
     rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda",), DEVLINKS="/dev/vg0/lv")
     (rack.root / "sys/class/block/dm-0/mq/0").mkdir(parents=True)  # only so that the stand-in for the kernel takes the write
     (rack.root / "sys/class/block/dm-0/mq/0/nr_tags").write_text("1\n")
@@ -279,7 +276,7 @@ def test_volume_supports_read_ahead_and_is_matched_by_uuid(rack: FakeQueues) -> 
     assert 'KERNEL=="dm-*", ENV{DM_UUID}=="LVM-x", ATTR{queue/read_ahead_kb}="4096"' in rack.rules[0]
 
 
-def test_match_excludes_volumes_partitions_and_loop_devices(rack: FakeQueues) -> None:
+def test_match_excludes_volumes_partitions_and_loop_devices(rack):
     rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda",))
     rack.disk("loop0", "virtual", tags=128)
     rack.disk("sdd", serial="EMPTY", size=0)
@@ -289,14 +286,14 @@ def test_match_excludes_volumes_partitions_and_loop_devices(rack: FakeQueues) ->
     assert [one["name"] for one in rack.facts(kinds)["devices"]] == ["loop0"]
 
 
-def _multipath(rack: FakeQueues, tags: int | None) -> None:
+def _multipath(rack, tags):
     for name in ("sdx", "sdy"):
         rack.disk(name, "sas", tags=2000, can_queue=2000, serial="LUN7", model="PATH")
     rack.disk("dm-7", "virtual", tags=tags, dm_name="mpatha", dm_uuid="mpath-LUN7", slaves=("sdx", "sdy"), DEVLINKS="/dev/mapper/mpatha")
 
 
 @pytest.mark.parametrize(("tags", "met"), [(2048, ["dm-7", "sdx", "sdy"]), (None, ["sdx", "sdy"])])
-def test_multipath_settings_apply_to_paths_and_to_map_with_queue(rack: FakeQueues, tags: int | None, met: list[str]) -> None:
+def test_multipath_settings_apply_to_paths_and_to_map_with_queue(rack, tags, met):
     _multipath(rack, tags)
     entry = {"match": {"model": ["PATH"]}, "profile": "flash_array"}
     assert [one["name"] for one in rack.facts(entry)["devices"]] == met
@@ -308,7 +305,7 @@ def test_multipath_settings_apply_to_paths_and_to_map_with_queue(rack: FakeQueue
     assert sum("LUN7" in rule and 'KERNEL=="sd*"' in rule for rule in rack.rules) == 1
 
 
-def test_nvme_multipath_head_keeps_supported_profile_settings(rack: FakeQueues) -> None:
+def test_nvme_multipath_head_keeps_supported_profile_settings(rack):
     rack.disk("nvme1n1", "nvme", tags=None, serial="HEAD", DEVLINKS="/dev/disk/by-id/nvme-HEAD")
     entry = {"device": "/dev/disk/by-id/nvme-HEAD", "profile": "nvme"}
     settled = rack.facts(entry)["devices"][0]
@@ -317,7 +314,7 @@ def test_nvme_multipath_head_keeps_supported_profile_settings(rack: FakeQueues) 
         rack.converge({"device": "/dev/disk/by-id/nvme-HEAD", "scheduler": "kyber"})
 
 
-def test_partition_and_ambiguous_link_are_rejected(rack: FakeQueues) -> None:
+def test_partition_and_ambiguous_link_are_rejected(rack):
     part = rack.host.partition("sda", 1)
     with pytest.raises(BadInput, match=f"is a partition.*name {HDD}"):
         rack.converge({"device": f"/dev/{part}", "nomerges": 1})
@@ -327,7 +324,7 @@ def test_partition_and_ambiguous_link_are_rejected(rack: FakeQueues) -> None:
         rack.converge({"device": "/dev/disk/by-id/ata-TWIN", "nomerges": 1})
 
 
-def test_planning_has_no_side_effects(rack: FakeQueues) -> None:
+def test_planning_has_no_side_effects(rack):
     spec = rack.wanted(ARRAY)
     runner = rack.runner
     layer = BlockQueueLayer(runner, spec, rack.root)
@@ -337,7 +334,7 @@ def test_planning_has_no_side_effects(rack: FakeQueues) -> None:
     assert len(runner.calls) == calls
 
 
-def test_drives_with_the_same_serial_get_distinct_or_no_rules(rack: FakeQueues) -> None:
+def test_drives_with_the_same_serial_get_distinct_or_no_rules(rack):
     first, second = "/dev/disk/by-id/wwn-0x1", "/dev/disk/by-id/wwn-0x2"
     rack.disk("sde", model="TWIN", serial="T", wwn="0x1", DEVLINKS=first)
     rack.disk("sdf", model="TWIN", serial="T", wwn="0x2", DEVLINKS=second)

@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool impo
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import require
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import opened, process
 
 MIB = 1024**2
 WRITE, READ = read_job({"rw": "randwrite", "bs": "4k"}, "w"), read_job({"rw": "randread", "bs": "4k"}, "r")
@@ -319,11 +320,8 @@ def test_concurrently_closed_descriptor_is_ignored(tmp_path, monkeypatch, moment
     """A library is opened and closed while fio loads it; its number is another file right afterwards."""
     (tmp_path / "library").write_bytes(b"x")
     (tmp_path / "log").write_bytes(b"x")
-    place = tmp_path / "proc/77"
-    (place / "fd").mkdir(parents=True)
-    (place / "fdinfo").mkdir()
-    (place / "fd/5").symlink_to(tmp_path / "library")
-    (place / "fdinfo/5").write_text("flags:\t0100002\n")
+    place = process(tmp_path, 77)
+    opened(place, 5, tmp_path / "library")
     target = unit_of(tmp_path / "log")
     assert other_files_of(77, {target}, tmp_path / "work", tmp_path / "proc") == [str(tmp_path / "library")]
     if moment == "fdinfo":

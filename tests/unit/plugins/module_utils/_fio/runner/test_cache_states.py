@@ -31,7 +31,7 @@ def rig(tmp_path, monkeypatch):
 def test_cell_that_decides_waits_until_its_cache_is_clean(rig):
     rig.cache(dirty=16)
     rig.start(step(decides=["iops"]))
-    status = rig.await_status(lambda status: status["state"] == "pausing")
+    status = rig.await_state("pausing")
     assert status["message"] == "1 MiB dirty" and status["until"] > status["time"]
     assert not rig.runs
     rig.cache(dirty=0)
@@ -83,7 +83,7 @@ def test_cell_after_a_long_wait_does_not_claim_to_start_with_others(rig):
 def test_stopped_while_caches_are_written_back(rig):
     rig.cache(dirty=7)
     rig.start(step())
-    rig.await_status(lambda status: status["state"] == "pausing")
+    rig.await_state("pausing")
     rig.kill(15)
     assert rig.await_end()["state"] == "stopped" and not rig.runs
     assert [row["state"] for row in rig.packed()["cells"]] == ["missing"]
@@ -164,7 +164,7 @@ def test_what_warms_a_cache_is_written_back_before_the_cell(rig):
     rig.cache()
     rig.behave(does=f"cat > {rig.root}/new <<E\n{CACHE.format(used=40, hits=9, misses=0, dirty=7)}\nE\nmv {rig.root}/new {rig.root}/status")
     rig.start(step(warm="until_steady"))
-    rig.await_status(lambda status: status["state"] == "pausing")
+    rig.await_state("pausing")
     assert len(rig.runs) == warming.LEAST
     rig.behave()
     rig.cache(dirty=0)

@@ -177,7 +177,7 @@ def test_fio_ends_with_a_killed_runner_and_the_next_run_continues(rig):
     rig.start(step(), step(repeat=2), step(repeat=3))
     rig.await_status(lambda status: status["done"] >= 1)
     rig.behave(seconds=30)
-    rig.await_status(lambda status: status["state"] == "measuring")
+    rig.await_state("measuring")
     number = len(rig.runs)
     rig.await_run(max(2, number))
     rig.kill()
@@ -233,7 +233,7 @@ def test_killed_fio_is_interrupted_and_measured_again(rig):
 def test_status_of_another_boot_is_not_alive(rig):
     rig.behave(seconds=30)
     rig.start(step())
-    status = rig.await_status(lambda status: status["state"] == "measuring")
+    status = rig.await_state("measuring")
     assert is_alive(status)
     assert not is_alive({**status, "boot_id": "another"}) and not is_alive({**status, "pid_started": status["pid_started"] + 1})
     assert not is_alive({}) and started_of(0) is None
@@ -347,7 +347,7 @@ def test_hosts_start_at_the_released_time(rig):
 def test_fio_without_gate_support_starts_at_the_released_time(rig):
     rig.behave(version="fio-2.2.10", unknown=["exec_prerun"])
     rig.start(step(barrier=True))
-    rig.await_status(lambda status: status["state"] == "waiting")
+    rig.await_state("waiting")
     start = time.time() + 1.5
     release(rig, 0, start)
     rig.await_end()
@@ -356,7 +356,7 @@ def test_fio_without_gate_support_starts_at_the_released_time(rig):
 
 def test_stop_while_fio_waits_at_the_gate(rig):
     rig.start(step(barrier=True))
-    rig.await_status(lambda status: status["state"] == "waiting")
+    rig.await_state("waiting")
     release(rig, 0, time.time() + 1.4)
     waiting = rig.await_run(1)
     rig.kill(signal.SIGTERM)
@@ -367,7 +367,7 @@ def test_stop_while_fio_waits_at_the_gate(rig):
 
 def test_killed_runner_opens_no_gate(rig):
     rig.start(step(barrier=True))
-    rig.await_status(lambda status: status["state"] == "waiting")
+    rig.await_state("waiting")
     release(rig, 0, time.time() + 1.4)
     waiting = rig.await_run(1)
     rig.kill()
@@ -377,7 +377,7 @@ def test_killed_runner_opens_no_gate(rig):
 
 def test_job_with_shell_unsafe_name_starts_without_a_gate(rig):
     rig.start(step(barrier=True, job={"jobs": [{"name": "two words", **JOB}]}))
-    rig.await_status(lambda status: status["state"] == "waiting")
+    rig.await_state("waiting")
     start = time.time() + 0.3
     release(rig, 0, start)
     rig.await_end()
@@ -393,7 +393,7 @@ def test_unreleased_barrier_times_out(rig):
 
 def test_release_far_in_the_future_is_noted_as_clock_error(rig):
     rig.start(step(barrier=True), barrier_timeout=100)
-    rig.await_status(lambda status: status["state"] == "waiting")
+    rig.await_state("waiting")
     release(rig, 0, time.time() + 86400)
     rig.await_end()
     assert any("check its clock" in note for note in rig.meta()["notes"])
@@ -403,7 +403,7 @@ def test_releases_of_an_earlier_runner_are_removed(rig):
     rig.spool.make()
     release(rig, 0, time.time() - 100)
     rig.start(step(barrier=True), barrier_timeout=30)
-    rig.await_status(lambda status: status["state"] == "waiting")
+    rig.await_state("waiting")
     assert not (rig.spool.home / "release-0.json").exists() and not rig.runs
     control.stop(rig.spool, check_mode=False)
     assert rig.status["state"] == "stopped" and not rig.runs
@@ -456,7 +456,7 @@ def test_written_bytes_are_counted_per_target_and_reset_by_discard():
 def test_runner_pausing_before_a_barrier_has_not_passed_it(rig):
     (rig.root / "proc").mkdir()
     rig.start(step(barrier=True), step(repeat=2, barrier=True, pause={"seconds": 2}), barrier_timeout=0.1)
-    status = rig.await_status(lambda status: status["state"] == "pausing")
+    status = rig.await_state("pausing")
     assert (status["step"], status["segment"]) == (1, 0)
     rig.await_end()
     assert rig.meta(repeat=2)["segment"] == 1
@@ -475,7 +475,7 @@ def test_pause_until_caches_are_clean(rig):
 def test_cell_waits_until_its_cache_is_clean(rig):
     rig.cache(dirty=7)
     rig.start(step(pause={"until": "clean", "most": 60}))
-    rig.await_status(lambda status: status["state"] == "pausing")
+    rig.await_state("pausing")
     assert not rig.runs
     rig.cache(dirty=0)
     rig.await_end()
@@ -611,7 +611,7 @@ def test_file_replaced_while_fio_waits_is_not_written(rig):
     (rig.root / "srv").mkdir()
     row = {"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}], "barrier": True}
     rig.start(row)
-    rig.await_status(lambda status: status["state"] == "waiting")
+    rig.await_state("waiting")
     release(rig, 0, time.time() + 5)
     job = rig.await_run(1)["job"]
     (rig.root / "srv/data").unlink()

@@ -14,6 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import snapshots as looks
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import write
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 CACHE = "0 2097152 cache 8 27/2048 128 40/1600 10 20 30 40 0 5 7 1 writeback 2 migration_threshold 2048 smq 0 rw -"
@@ -51,8 +52,7 @@ class Rig:
                 ("smartctl",): Reply(json.dumps({"device": {"protocol": "ATA"}, "temperature": {"current": 31}, "serial_number": "S"})),
             }
         )
-        (root / "sys/class/block/dm-0/dm").mkdir(parents=True)
-        (root / "sys/class/block/dm-0/dm/name").write_text("vg0-lv\n")
+        write(root, "sys/class/block/dm-0/dm/name", "vg0-lv\n")
 
     def stack(self, devices):
         self.reads += 1
@@ -95,9 +95,7 @@ def test_unreadable_stack_is_reported(rig):
 def test_temperature_and_wear_of_underlying_drives(rig):
     found = rig.looks()
     assert found.drives_of(found.last, ["dm-0", "sdb"])["sdb"]["temperature_c"] == 31
-    sensor = rig.root / "sys/class/block/sdb/device/hwmon/hwmon3/temp1_input"
-    sensor.parent.mkdir(parents=True)
-    sensor.write_text("42500\n")
+    write(rig.root, "sys/class/block/sdb/device/hwmon/hwmon3/temp1_input", "42500\n")
     assert found.drives_of(found.last, ["sdb"])["sdb"]["temperature_c"] == 42.5, "the kernel's own sensor says what is now"
 
 

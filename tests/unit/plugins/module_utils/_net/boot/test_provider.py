@@ -12,6 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.netpl
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import parse_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import PROVIDERS, find_places
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
+from ansible_collections.cachefleet.storage.tests.unit.support.made_files import write
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 LINKS = Links([Link("lo", 1, 65536), Link("eth1", 2, 1500, mac="52:54:00:00:00:02"), Link("eth2", 3, 1500, mac="52:54:00:00:00:03")])
@@ -50,13 +51,6 @@ def _place(tmp_path, runner, choice="auto", name="eth1"):
     return find_places(runner, LINKS, {name: choice}, tmp_path)[name]
 
 
-def _write(tmp_path, path, text):
-    place = tmp_path / path.lstrip("/")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text)
-    return place
-
-
 def _change(tmp_path, runner, place, mtu):
     # As the layer does it: a step before may have written into the same file.
     assert find_places(runner, LINKS, {place.interface: place.provider}, tmp_path)[place.interface] == place
@@ -74,8 +68,8 @@ def test_unmanaged_interface_is_reported_with_advice(tmp_path):
 
 
 def test_two_managing_providers_are_named(tmp_path):
-    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
-    _write(tmp_path, "/etc/network/interfaces", "iface eth1 inet manual\n")
+    write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
+    write(tmp_path, "/etc/network/interfaces", "iface eth1 inet manual\n")
     runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
     assert "systemd-networkd and ifupdown" in _place(tmp_path, runner).obstacle
     assert _place(tmp_path, runner, "ifupdown").provider == "ifupdown"
@@ -90,7 +84,7 @@ def test_missing_tools_manage_nothing(tmp_path):
 
 
 def test_each_tool_is_queried_once_for_all_interfaces(tmp_path):
-    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
+    write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
     runner = _runner(
         {"eth1": "/etc/systemd/network/eth1.network", "eth2": ""}, devices=f"eth2:connected:{UUID}\n", profiles=f"{UUID}:802-3-ethernet:/etc/x:x\n"
     )
@@ -111,7 +105,7 @@ def test_networkctl_reports_the_file_of_each_interface():
 
 
 def test_drop_in_is_written_for_file_matching_one_interface(tmp_path):
-    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n[Network]\nDHCP=yes\n")
+    write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n[Network]\nDHCP=yes\n")
     runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
     place = _place(tmp_path, runner)
     assert (place.provider, place.mtu, place.obstacle, place.concern) == ("systemd_networkd", None, "", "")
@@ -119,25 +113,25 @@ def test_drop_in_is_written_for_file_matching_one_interface(tmp_path):
     assert file["path"] == "/etc/systemd/network/eth1.network.d/50-cachefleet-mtu.conf"
     assert "[Link]\nMTUBytes=8700\n" in file["after"]
     assert "UseMTU" not in file["after"]
-    _write(tmp_path, file["path"], file["after"])
+    write(tmp_path, file["path"], file["after"])
     assert _place(tmp_path, runner).mtu == 8700
 
 
 def test_mtu_from_dhcp_is_disabled(tmp_path):
-    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n[DHCPv4]\nUseMTU=yes\n[Link]\nMTUBytes=9000\n")
+    write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n[DHCPv4]\nUseMTU=yes\n[Link]\nMTUBytes=9000\n")
     runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
     place = _place(tmp_path, runner)
     assert place.mtu is None
     assert "UseMTU=no" in place.concern
     (file,) = _change(tmp_path, runner, place, 9000).files
     assert "[DHCPv4]\nUseMTU=no\n" in file["after"]
-    _write(tmp_path, file["path"], file["after"])
+    write(tmp_path, file["path"], file["after"])
     assert _place(tmp_path, runner).mtu == 9000
 
 
 def test_later_drop_in_is_an_obstacle(tmp_path):
-    _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
-    _write(tmp_path, "/run/systemd/network/eth1.network.d/90-site.conf", "[Link]\nMTUBytes=4K\n")
+    write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
+    write(tmp_path, "/run/systemd/network/eth1.network.d/90-site.conf", "[Link]\nMTUBytes=4K\n")
     place = _place(tmp_path, _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""}))
     assert place.mtu == 4096
     assert "/run/systemd/network/eth1.network.d/90-site.conf sets MTUBytes=" in place.obstacle
@@ -152,8 +146,8 @@ def test_later_drop_in_is_an_obstacle(tmp_path):
     ids=["two match now", "others may match later"],
 )
 def test_file_matching_several_interfaces_gets_a_link_file(tmp_path, files, text):
-    _write(tmp_path, "/etc/systemd/network/all.network", text)
-    _write(
+    write(tmp_path, "/etc/systemd/network/all.network", text)
+    write(
         tmp_path,
         "/usr/lib/systemd/network/99-default.link",
         "[Match]\nOriginalName=*\n\n[Link]\nNamePolicy=keep kernel path\nMTUBytes=1400\nMACAddressPolicy=persistent\n",
@@ -168,7 +162,7 @@ def test_file_matching_several_interfaces_gets_a_link_file(tmp_path, files, text
 
 def test_own_link_file_keeps_copied_settings(tmp_path):
     own = "/etc/systemd/network/00-cachefleet-mtu-eth1.link"
-    _write(tmp_path, own, "[Match]\nPermanentMACAddress=52:54:00:00:00:02\n\n[Link]\nNamePolicy=path\nMTUBytes=8700\n")
+    write(tmp_path, own, "[Match]\nPermanentMACAddress=52:54:00:00:00:02\n\n[Link]\nNamePolicy=path\nMTUBytes=8700\n")
     runner = _runner(udev=f"ID_NET_LINK_FILE={own}\n")
     place = _place(tmp_path, runner, "systemd_networkd")
     assert place.mtu == 8700
@@ -216,7 +210,7 @@ ALL_CARDS = {"eth1": "/run/systemd/network/10-netplan-all.network", "eth2": "/ru
 )
 def test_netplan_definition_for_several_cards_leaves_the_others_alone(tmp_path, files, match):
     """The management card has the same definition: what is set for one must not be set for it."""
-    _write(tmp_path, "/run/systemd/network/10-netplan-all.link", "[Match]\nOriginalName=e*\n\n[Link]\nWakeOnLan=off\n")
+    write(tmp_path, "/run/systemd/network/10-netplan-all.link", "[Match]\nOriginalName=e*\n\n[Link]\nWakeOnLan=off\n")
     runner = _runner(
         files, netplan={"ethernets.all": "dhcp4: true", "ethernets.all.match": match}, udev="ID_NET_LINK_FILE=/run/systemd/network/10-netplan-all.link\n"
     )
@@ -232,7 +226,7 @@ def test_mtu_of_a_netplan_definition_for_several_cards_is_an_obstacle(tmp_path):
     place = _place(tmp_path, _runner(ALL_CARDS, netplan=netplan))
     assert place.mtu == 9000, "whoever wants this for all of them has it"
     assert "sets the MTU of eth2 too (9000): give eth1 a definition of its own with match: {macaddress: 52:54:00:00:00:02}" in place.obstacle
-    _write(tmp_path, "/etc/netplan/90-cachefleet-mtu.yaml", with_entry("", "ethernets", "all", 9000))
+    write(tmp_path, "/etc/netplan/90-cachefleet-mtu.yaml", with_entry("", "ethernets", "all", 9000))
     assert _place(tmp_path, _runner(ALL_CARDS, netplan=netplan)).mtu is None, "what an earlier run has written for all is not as it should be"
 
 
@@ -320,7 +314,7 @@ source interfaces.d/*
 
 
 def test_one_line_is_added_and_all_other_bytes_are_kept(tmp_path):
-    _write(tmp_path, "/etc/network/interfaces", INTERFACES)
+    write(tmp_path, "/etc/network/interfaces", INTERFACES)
     runner = _runner()
     place = _place(tmp_path, runner)
     assert (place.provider, place.mtu) == ("ifupdown", None)
@@ -332,24 +326,24 @@ def test_one_line_is_added_and_all_other_bytes_are_kept(tmp_path):
 
 
 def test_dhcp_interface_gets_an_up_command(tmp_path):
-    _write(tmp_path, "/etc/network/interfaces", INTERFACES)
+    write(tmp_path, "/etc/network/interfaces", INTERFACES)
     runner = _runner()
     after = _change(tmp_path, runner, _place(tmp_path, runner, name="eth2"), 8700).files[0]["after"]
     assert after == INTERFACES.replace("inet dhcp\n", "inet dhcp\n    up ip link set dev eth2 mtu 8700\n")
-    _write(tmp_path, "/etc/network/interfaces", after)
+    write(tmp_path, "/etc/network/interfaces", after)
     assert _place(tmp_path, runner, name="eth2").mtu == 8700
 
 
 def test_sourced_files_are_read(tmp_path):
-    _write(tmp_path, "/etc/network/interfaces", "source /etc/network/interfaces.d/*\n")
-    _write(tmp_path, "/etc/network/interfaces.d/san", "iface eth1 inet manual\n  mtu 9000")
+    write(tmp_path, "/etc/network/interfaces", "source /etc/network/interfaces.d/*\n")
+    write(tmp_path, "/etc/network/interfaces.d/san", "iface eth1 inet manual\n  mtu 9000")
     place = _place(tmp_path, _runner())
     assert (place.mtu, place.where) == (9000, "/etc/network/interfaces.d/san")
     assert _change(tmp_path, _runner(), place, 1500).files[0]["after"] == "iface eth1 inet manual\n  mtu 1500"
 
 
 def test_several_mtus_for_one_interface_are_an_obstacle(tmp_path):
-    _write(tmp_path, "/etc/network/interfaces", "iface eth1 inet manual\n mtu 9000\niface eth1 inet6 auto\n mtu 1500\n")
+    write(tmp_path, "/etc/network/interfaces", "iface eth1 inet manual\n mtu 9000\niface eth1 inet6 auto\n mtu 1500\n")
     assert "several MTUs" in _place(tmp_path, _runner()).obstacle
 
 
@@ -375,8 +369,8 @@ iface eth1 inet manual
     ],
 )
 def test_generated_file_is_not_edited(tmp_path, header, who):
-    _write(tmp_path, "/etc/network/interfaces", "source interfaces.d/*\n")
-    _write(tmp_path, "/etc/network/interfaces.d/san", header)
+    write(tmp_path, "/etc/network/interfaces", "source interfaces.d/*\n")
+    write(tmp_path, "/etc/network/interfaces.d/san", header)
     obstacle = _place(tmp_path, _runner()).obstacle
     assert obstacle.startswith(f"eth1 is configured by /etc/network/interfaces.d/san, which {who} writes anew, so that a change of it would not last:")
     assert "\n" not in obstacle and obstacle.endswith("or set persistent: false.")
@@ -392,10 +386,10 @@ def test_generated_file_is_not_edited(tmp_path, header, who):
     ],
 )
 def test_file_of_cloud_init_is_edited_once_cloud_init_leaves_it_alone(tmp_path, path, text):
-    _write(tmp_path, "/etc/network/interfaces", CLOUD_INIT)
-    _write(tmp_path, "/etc/cloud/cloud.cfg", "# network: {config: disabled}\nnetwork:\n  version: 1\n")
+    write(tmp_path, "/etc/network/interfaces", CLOUD_INIT)
+    write(tmp_path, "/etc/cloud/cloud.cfg", "# network: {config: disabled}\nnetwork:\n  version: 1\n")
     assert "cloud-init writes anew" in _place(tmp_path, _runner()).obstacle
-    _write(tmp_path, path, text)
+    write(tmp_path, path, text)
     assert _place(tmp_path, _runner()).obstacle == ""
 
 
@@ -409,7 +403,7 @@ def test_file_of_cloud_init_is_edited_once_cloud_init_leaves_it_alone(tmp_path, 
     ],
 )
 def test_file_that_keeps_what_is_edited_is_edited(tmp_path, header):
-    _write(tmp_path, "/etc/network/interfaces", header + "auto eth1\niface eth1 inet manual\n")
+    write(tmp_path, "/etc/network/interfaces", header + "auto eth1\niface eth1 inet manual\n")
     assert _place(tmp_path, _runner()).obstacle == ""
 
 
@@ -423,7 +417,7 @@ def test_file_that_keeps_what_is_edited_is_edited(tmp_path, header):
     ],
 )
 def test_generated_profile_is_not_modified(tmp_path, file, text, refused):
-    _write(tmp_path, file, text)
+    write(tmp_path, file, text)
     runner = _runner(devices=f"eth1:connected:{UUID}\n", profiles=f"{UUID}:802-3-ethernet:{file}:san\n")
     assert ("which cloud-init writes anew" in _place(tmp_path, runner).obstacle) is refused
 
@@ -433,7 +427,7 @@ def test_generated_profile_is_not_modified(tmp_path, file, text, refused):
 
 def _suse(tmp_path, text, service="wicked.service", name="eth1"):
     """A host of SLES 15: the files that its installer makes."""
-    _write(tmp_path, f"/etc/sysconfig/network/ifcfg-{name}", text)
+    write(tmp_path, f"/etc/sysconfig/network/ifcfg-{name}", text)
     link = tmp_path / "etc/systemd/system/network.service"
     link.parent.mkdir(parents=True)
     link.symlink_to(f"/usr/lib/systemd/system/{service}")
@@ -454,7 +448,7 @@ def test_wicked_gets_one_line_and_keeps_all_other_bytes(tmp_path, before, mtu, a
     assert (place.provider, place.mtu, place.obstacle, place.concern) == ("wicked", mtu, "", "")
     (change,) = _change(tmp_path, _runner(), place, 9000).files
     assert (change["path"], change["before"], change["after"]) == ("/etc/sysconfig/network/ifcfg-eth1", before, after)
-    _write(tmp_path, change["path"], after)
+    write(tmp_path, change["path"], after)
     assert _place(tmp_path, _runner()).mtu == 9000
 
 
@@ -470,5 +464,5 @@ def test_wicked_file_that_does_not_decide_is_reported(tmp_path):
     place = _place(tmp_path, _runner())
     assert "the value of MTU in /etc/sysconfig/network/ifcfg-eth1 is no number ($STORAGE_MTU)" in place.obstacle
     assert "configured by dhcp" in place.concern
-    _write(tmp_path, "/etc/sysconfig/network/ifcfg-eth1", "# managed by Salt\nMTU=1500\n")
+    write(tmp_path, "/etc/sysconfig/network/ifcfg-eth1", "# managed by Salt\nMTU=1500\n")
     assert "Salt writes anew" in _place(tmp_path, _runner()).obstacle

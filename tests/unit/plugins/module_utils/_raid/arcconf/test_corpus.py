@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import pathlib
 import typing as t
 
 import pytest
@@ -29,13 +28,13 @@ WITHOUT_CONTROLLER = ("getstatus", "getlogs", "help-menu", "uclievt")
 
 
 @pytest.fixture(scope="session")
-def captures(shared_corpus: pathlib.Path) -> dict[str, str]:
+def captures(shared_corpus):
     """Every capture of arcconf by its name."""
     return {path.name: text_of(path) for path in sorted((shared_corpus / "arcconf").iterdir())}
 
 
 @pytest.fixture(scope="session")
-def foreign(shared_corpus: pathlib.Path) -> list[str]:
+def foreign(shared_corpus):
     """Outputs of other tools."""
     folders = ("storcli", "storcli2", "ssacli", "megacli", "mvcli", "smartctl", "nvme")
     return [text_of(path) for name in folders for path in sorted((shared_corpus / name).iterdir())[:6]]

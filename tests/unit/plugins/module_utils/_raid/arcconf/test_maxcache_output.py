@@ -11,7 +11,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf i
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, MaxCache
 
 
-def controller(generation: str | None, nologs: bool = True) -> Controller:
+def controller(generation, nologs=True):
     maxcache = None if generation is None else MaxCache(generation)
     return Controller("arcconf", id="1", model="ASR", maxcache=maxcache, traits={"nologs": nologs})
 

@@ -63,7 +63,7 @@ Command completed successfully.
 USAGE = " Usage: GETCONFIG <Controller#> [AD | LD [LD#] | PD | AL]\n"
 
 
-def provider(replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> tuple[ArcConf, ScriptedRunner]:
+def provider(replies=None):
     runner = ScriptedRunner(replies or {})
     return ArcConf(t.cast("t.Any", runner), TOOL), runner
 
@@ -77,7 +77,7 @@ def test_read_lists_and_queries_each_controller_once():
 
 
 def test_build_without_nologs_support_is_called_without_it():
-    def answer(words: tuple[str, ...]) -> Reply:
+    def answer(words):
         return Reply(USAGE, rc=3) if "nologs" in words else Reply(CONFIG)
 
     arcconf, runner = provider({(TOOL, "LIST"): Reply(LISTED), (TOOL, "GETCONFIG"): answer})
@@ -129,12 +129,12 @@ HEALTHY = Protection("capacitor", "healthy")
 FAILED = Protection("capacitor", "failed", raw="Failed (Replace Batteries/Capacitors)")
 
 
-def aacraid(**changes: t.Any) -> Controller:
+def aacraid(**changes):
     traits = {"generation": "aacraid", "nologs": True, "volumes": {"0": {"write": "Enabled", "read": "Enabled"}}}
     return Controller(**{"provider": "arcconf", "id": "1", "model": "ASR", "mode": "raid", "traits": traits, **changes})
 
 
-def smart(**changes: t.Any) -> Controller:
+def smart(**changes):
     traits = {"generation": "smart", "nologs": True, "cache_status": "Ok", "io_bypass": changes.pop("io_bypass", {}), "volumes": {"0": {"caching": "Enabled"}}}
     defaults = {
         "provider": "arcconf",
@@ -156,7 +156,7 @@ ON = Volume("0", array="3", read=Policy("read_ahead", "read_ahead"), write=Polic
 DISK = Drive("0,31", write_cache="enabled", usage="configured")
 
 
-def objection(controller: Controller, subject: Controller | Volume | Drive, settings: dict[str, t.Any], own: dict[str, t.Any] | None = None) -> str:
+def objection(controller, subject, settings, own=None):
     return provider()[0].objection(controller, subject, settings, own or {}) or ""
 
 
@@ -312,7 +312,7 @@ DONE = "Command completed successfully.\n"
 ABORTED = "Command aborted."
 
 
-def judge(stdout: str, rc: int, stderr: str = "") -> tuple[bool, str]:
+def judge(stdout, rc, stderr=""):
     judgement = provider()[0].judge(Completed((TOOL, "SETCACHE"), rc, stdout, stderr))
     return judgement.ok, judgement.message
 
@@ -415,7 +415,7 @@ def test_controllers_missing_in_list_are_queried_before_being_lost():
     assert [one.id for one in reading.controllers] == ["1", "2"]
     assert reading.lost == ()
 
-    def answer(words: tuple[str, ...]) -> Reply:
+    def answer(words):
         return Reply(CONFIG) if words[2] == "1" else Reply("Invalid controller number.\n", rc=6)
 
     reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): answer})[0].read()

@@ -13,49 +13,49 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf i
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.text import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, Controller, Policy, Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import DiskFinding, volume_finding
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import volume_finding
 
 RULE = "-" * 70
 SHORT = "   " + "-" * 56
 END = "\nCommand completed successfully.\n"
 
 
-def lines(*pairs: str, indent: int = 3) -> str:
+def lines(*pairs, indent=3):
     """``label=value`` as the tool aligns them."""
     return "".join(f"{' ' * indent}{label:<{41 - indent}}: {value}\n" for label, unused, value in (pair.partition("=") for pair in pairs))
 
 
-def section(title: str, body: str) -> str:
+def section(title, body):
     return f"{RULE}\n{title}\n{RULE}\n{body}\n"
 
 
-def part(title: str, *pairs: str) -> str:
+def part(title, *pairs):
     return f"{SHORT}\n   {title}\n{SHORT}\n{lines(*pairs)}"
 
 
-def config(*sections: str, end: str = END) -> str:
+def config(*sections, end=END):
     return "Controllers found: 1\n" + "".join(sections) + end
 
 
-def controller(body: str) -> str:
+def controller(body):
     return section("Controller information", body)
 
 
-def volume(*pairs: str, number: int = 0) -> str:
+def volume(*pairs, number=0):
     return section("Logical device information", f"Logical device number {number}\n{lines(*pairs)}")
 
 
-def drives(*bodies: str) -> str:
+def drives(*bodies):
     return section(
         "Physical Device information", "".join(f"      Device #{index}\n         Device is a Hard drive\n{body}" for index, body in enumerate(bodies))
     )
 
 
-def drive(*pairs: str) -> str:
+def drive(*pairs):
     return lines(*pairs, indent=9)
 
 
-def only(text: str) -> Controller:
+def only(text):
     reading = parse(text)
     assert reading.complete
     assert reading.not_understood == ()
@@ -116,7 +116,7 @@ SMART_VOLUME = (
 )
 
 
-def smart(*cache: str, volume_lines: tuple[str, ...] = SMART_VOLUME) -> str:
+def smart(*cache, volume_lines=SMART_VOLUME):
     body = lines("Controller Mode=Mixed", "Driver Name=smartpqi") + part("Cache Properties", *cache)
     return config(controller(body), section("Array Information", f"Array Number 0\n{lines('Name=A', 'SSD I/O Bypass=Disabled')}"), volume(*volume_lines))
 
@@ -377,7 +377,7 @@ WISHES = ("RAID level=1", "Status of logical device=Optimal", "Write-cache setti
 OFF = drives(*(drive("State=Online", f"Reported Channel,Device(T:L)=0,{number}({number}:0)", "Write Cache=Disabled (write-through)") for number in (1, 2)))
 
 
-def finding(adapter: str, *settings: str, below: str = "") -> DiskFinding:
+def finding(adapter, *settings, below=""):
     members = part("Logical device segment information", "Segment 0=Present (0,1) S1", "Segment 1=Present (0,2) S2")
     one = section("Logical device information", f"Logical device number 0\n{lines(*WISHES, *settings)}{members}")
     (found,) = parse(config(controller(adapter), one, OFF, below)).controllers
@@ -533,7 +533,7 @@ def test_unknown_labels_are_ignored():
 SEGMENTS = "Logical device segment information"
 
 
-def volumes_and(segments: str, *locations: str) -> str:
+def volumes_and(segments, *locations):
     disks = "".join(drive(f"Reported Channel,Device(T:L)={where}", f"Serial number=S{index}") for index, where in enumerate(locations))
     body = "\n".join(f"      Device #{index}\n         Device is a Hard drive\n{text}" for index, text in enumerate(disks.split("\n\n")) if text)
     return config(

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import text as arcconf_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.commands import SendCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
@@ -38,18 +38,18 @@ GIB = 1024**3
 CONTAINER = CacheVolume(id="100", raid_level="1", status="optimal", size=100 * GIB, dirty="clean", members=("0,4", "0,5"))
 
 
-def host(*controllers: Controller, **reading: t.Any) -> RaidState:
+def host(*controllers, **reading):
     tool = FakeTool(*controllers, tool="/opt/arcconf", name="arcconf")
     source = Source(tool, Reading(controllers, **reading))
     return RaidState((source,), tuple(Seen(controller, source) for controller in controllers))
 
 
-def volume(number: int = 0, **cached: t.Any) -> Volume:
+def volume(number=0, **cached):
     used = VolumeMaxCache(**{"read": ON, "write": OFF, **cached})
     return Volume(id=str(number), name=f"volume{number}", size=1000 * GIB, status="optimal", members=(f"0,{number}",), maxcache=used)
 
 
-def controller(*volumes: Volume, **changes: t.Any) -> Controller:
+def controller(*volumes, **changes):
     plain = Controller(
         provider="arcconf",
         id="1",
@@ -64,17 +64,17 @@ def controller(*volumes: Volume, **changes: t.Any) -> Controller:
     return dataclasses.replace(plain, **changes)
 
 
-def with_cache(one: Controller, **changes: t.Any) -> Controller:
+def with_cache(one, **changes):
     """The controller with a changed cache volume."""
     cache = dataclasses.replace(CONTAINER, **changes)
     return dataclasses.replace(one, maxcache=dataclasses.replace(one.maxcache, volumes=(cache,)))
 
 
-def planned(one: Controller, **entry: t.Any):
+def planned(one, **entry):
     return plan(host(one), parse_controllers([entry]))
 
 
-def refused(one: Controller, kind: type[StorageError] = BadInput, **entry: t.Any) -> str:
+def refused(one, kind=BadInput, **entry):
     with pytest.raises(kind) as raised:
         planned(one, **entry)
     assert "Nothing was changed" in raised.value.message
@@ -367,7 +367,7 @@ def test_warnings_name_settings_that_are_not_in_effect():
 # -- maxCache 4
 
 
-def smart(**changes: t.Any) -> Controller:
+def smart(**changes):
     plain = controller(dataclasses.replace(volume(0), maxcache=None, acceleration="none"), maxcache=MaxCache("smart"))
     return dataclasses.replace(plain, **changes)
 

@@ -31,12 +31,13 @@ from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid imp
 
 SERIES7, SERIES8, SERIES6, SMART = "Adaptec ASR-7805Q", "Adaptec ASR-81605ZQ", "Adaptec 6805Q", "Adaptec SmartRAID 3154-8i"
 CHANGING = ("SETMAXCACHE", "CREATE", "DELETE", "SETCACHE")
+REMOVED = {"cache_volumes": [{"state": "absent"}]}
 
 
 class Rig:
     """A simulated controller, and runs of the layer against it in a time of its own."""
 
-    def __init__(self, model: str, **options: t.Any) -> None:
+    def __init__(self, model, **options):
         self.runner = SimulatedRunner(Arcconf)
         self.controller = self.runner.add(Arcconf, model, **{"volumes": 2, **options})
         self.now = 0.0
@@ -44,23 +45,23 @@ class Rig:
         self.on_sleep: t.Callable[[], None] | None = None
         self.read: t.Callable[[ArcConf], t.Any] = ArcConf.read
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds):
         self.slept.append(seconds)
         self.now += seconds
         assert self.now < 86400, "it waits for ever"
         if self.on_sleep is not None:
             self.on_sleep()
 
-    def layer(self, *entries: t.Any) -> RaidMaxCacheLayer:
+    def layer(self, *entries):
         runner = t.cast("t.Any", self.runner)
         provider = ArcConf(runner, Arcconf.paths[0])
         return RaidMaxCacheLayer(runner, parse_controllers(list(entries)), [provider], clock=lambda: self.now, sleep=self.sleep)
 
-    def run(self, check_mode: bool = False, **entry: t.Any):
+    def run(self, check_mode=False, **entry):
         self.last = self.layer(entry)
         return converge(self.last, check_mode=check_mode)
 
-    def settle(self, **entry: t.Any):
+    def settle(self, **entry):
         """As check mode predicts, then for real, then once more without a change."""
         before = copy.deepcopy(self.runner.states)
         predicted = self.run(check_mode=True, **entry)
@@ -75,7 +76,7 @@ class Rig:
         assert self.changes == changes
         return done
 
-    def refuses(self, kind: type[StorageError] = BadInput, **entry: t.Any) -> str:
+    def refuses(self, kind=BadInput, **entry):
         """The sentence; nothing may have been sent."""
         sent = list(self.changes)
         with pytest.raises(kind) as raised:
@@ -85,26 +86,26 @@ class Rig:
         return raised.value.message
 
     @property
-    def changes(self) -> list[tuple[str, ...]]:
+    def changes(self):
         return [call[1:] for call in self.runner.calls if call[1] in CHANGING]
 
     @property
-    def readings(self) -> int:
+    def readings(self):
         return sum(call[1] == "GETCONFIG" for call in self.runner.calls)
 
     @property
-    def ssds(self) -> list[str]:
+    def ssds(self):
         return [f"{drive['channel']},{drive['device']}" for drive in self.controller["drives"] if drive["ssd"]]
 
     @property
-    def containers(self) -> list[dict[str, t.Any]]:
+    def containers(self):
         return self.controller["maxcache"]["containers"]
 
-    def settings(self, number: int = 0) -> dict[str, t.Any]:
+    def settings(self, number=0):
         return {name: self.controller["volumes"][number]["maxcache"][name] for name in ("read", "write", "policy")}
 
 
-def without_time(states: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def without_time(states):
     """A reading lets a flush go on, and nothing else."""
     copied = copy.deepcopy(dict(states))
     for controller in copied["arcconf"]["controllers"]:
@@ -113,7 +114,7 @@ def without_time(states: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return copied
 
 
-def writing(model: str, **options: t.Any) -> Rig:
+def writing(model, **options):
     """A controller whose first volume caches writes."""
     rig = Rig(model, **options)
     rig.run(volumes=[{"id": "0", "read": True, "write": "writeback"}])
@@ -162,7 +163,7 @@ def test_converged_host_is_read_once_with_64_volumes():
 
 def test_delete_disables_writeback_waits_and_deletes():
     rig = writing(SERIES7)
-    outcome = rig.settle(cache_volumes=[{"state": "absent"}])
+    outcome = rig.settle(**REMOVED)
     assert [type(step.operation) for step in outcome.steps] == [SendCommand, WaitForClean, SendCommand]
     assert [change[:2] for change in rig.changes] == [("SETMAXCACHE", "1"), ("DELETE", "1")]
     assert rig.containers == []
@@ -173,7 +174,7 @@ def test_delete_disables_writeback_waits_and_deletes():
 
 def test_long_flush_is_polled_less_often_without_deadline():
     rig = writing(SERIES8, flush_reads=400)
-    rig.run(cache_volumes=[{"state": "absent"}])
+    rig.run(**REMOVED)
     assert rig.slept[:6] == [2, 4, 8, 16, 30, 30]
     assert max(rig.slept) == 30
     assert rig.now > 3 * 3600
@@ -204,13 +205,13 @@ def test_explicit_size_is_kept_and_changed_size_rebuilds():
 def test_wait_timeout_reports_completed_steps_and_next_run_continues():
     rig = writing(SERIES7, flush_reads=50)
     with pytest.raises(TimedOut) as raised:
-        rig.run(cache_volumes=[{"state": "absent"}], flush_timeout=20)
+        rig.run(**REMOVED, flush_timeout=20)
     assert "write caching was disabled for volume0, and the cache was not removed" in raised.value.message
     assert raised.value.facts["broke_off"].startswith("Wait until")
     assert len(raised.value.facts["actions"]) == 1
     assert len(rig.containers) == 1
     assert rig.now == 20
-    outcome = rig.run(cache_volumes=[{"state": "absent"}])
+    outcome = rig.run(**REMOVED)
     assert [type(step.operation) for step in outcome.steps] == [WaitForClean, SendCommand]
     assert rig.containers == []
 
@@ -223,7 +224,7 @@ def test_interrupted_wait_keeps_the_cache():
 
     rig.on_sleep = interrupt
     with pytest.raises(Interrupted) as raised:
-        rig.run(cache_volumes=[{"state": "absent"}])
+        rig.run(**REMOVED)
     assert (raised.value.kind, len(rig.containers)) == ("interrupted", 1)
     assert raised.value.facts["progress"] == ["arcconf controller 1 maxcache: still dirty after 0 s"]
 
@@ -232,7 +233,7 @@ def test_write_caching_reenabled_during_wait_ends_the_wait():
     rig = writing(SERIES7)
     rig.on_sleep = lambda: rig.controller["volumes"][0]["maxcache"].update(write=True)
     with pytest.raises(NotEffective, match="write caching of volume0 is still enabled"):
-        rig.run(cache_volumes=[{"state": "absent"}])
+        rig.run(**REMOVED)
     assert len(rig.containers) == 1
 
 
@@ -240,7 +241,7 @@ def test_controller_that_stops_reporting_ends_the_wait():
     rig = writing(SERIES7)
     rig.on_sleep = rig.containers.clear
     with pytest.raises(NotUnderstood, match="does not report any more whether its maxCache is clean: write caching was disabled for volume0"):
-        rig.run(cache_volumes=[{"state": "absent"}])
+        rig.run(**REMOVED)
     assert rig.changes[-1][0] == "SETMAXCACHE"
 
 
@@ -249,23 +250,23 @@ def test_damaged_reading_is_repeated_and_permanent_damage_ends_the_wait(fault):
     rig = writing(SERIES8)
     faults = rig.runner.states["arcconf"]["faults"]
     rig.on_sleep = lambda: faults.update({fault: not faults.get(fault)})
-    rig.run(cache_volumes=[{"state": "absent"}])
+    rig.run(**REMOVED)
     assert rig.containers == []
 
     rig = writing(SERIES8)
     lasting = rig.runner.states["arcconf"]["faults"]
     rig.on_sleep = lambda: lasting.update({fault: True})
     with pytest.raises(StorageError, match="Run again to continue"):
-        rig.run(cache_volumes=[{"state": "absent"}])
+        rig.run(**REMOVED)
     assert len(rig.containers) == 1
 
 
-def lose_after(rig: Rig, number: int) -> None:
+def lose_after(rig, number):
     """From some reading on, a part of what is there is lost."""
     real = ArcConf.read
     readings = 0
 
-    def read(provider: ArcConf) -> t.Any:
+    def read(provider):
         nonlocal readings
         readings += 1
         reading = real(provider)
@@ -279,7 +280,7 @@ def test_incomplete_reading_is_repeated_and_finally_ends_the_wait(monkeypatch):
     lose_after(rig, 2)
     monkeypatch.setattr(ArcConf, "read", rig.read)
     with pytest.raises(NotUnderstood, match=r"did not report everything .*, 3 times in a row: write caching was disabled for volume0"):
-        rig.run(id="1", cache_volumes=[{"state": "absent"}])
+        rig.run(id="1", **REMOVED)
     assert len(rig.containers) == 1
 
 
@@ -407,19 +408,19 @@ def test_settings_unsupported_for_containers_are_refused(entry, reason):
 def test_caching_without_cache_volume_is_refused_and_disabling_is_accepted():
     rig = Rig(SERIES8, maxcache=False)
     assert "no SSDs in a maxCache volume" in rig.refuses(volumes=[{"id": "0", "read": True}])
-    assert "no SSDs in a maxCache volume" in rig.refuses(cache_volumes=[{"state": "absent"}], volumes=[{"id": "all", "write": "writeback"}])
-    rig.settle(cache_volumes=[{"state": "absent"}], volumes=[{"id": "all", "read": False, "write": "disabled"}])
+    assert "no SSDs in a maxCache volume" in rig.refuses(**REMOVED, volumes=[{"id": "all", "write": "writeback"}])
+    rig.settle(**REMOVED, volumes=[{"id": "all", "read": False, "write": "disabled"}])
 
 
 def test_reading_is_disabled_together_with_the_cache_volume():
     rig = writing(SERIES8)
-    rig.settle(cache_volumes=[{"state": "absent"}], volumes=[{"id": "0", "read": False, "write": "disabled"}])
+    rig.settle(**REMOVED, volumes=[{"id": "0", "read": False, "write": "disabled"}])
 
 
 @pytest.mark.parametrize("model", ["Adaptec ASR-8805", "Adaptec SmartRAID 3204-8i", "Adaptec HBA 1100-16i"])
 def test_controllers_without_maxcache(model):
     rig = Rig(model, **({"volumes": 0} if "HBA" in model else {}))
-    reported = rig.refuses(cache_volumes=[{"state": "absent"}])
+    reported = rig.refuses(**REMOVED)
     assert "has no maxCache" in reported or "HBA mode" in reported
 
 
@@ -474,10 +475,10 @@ def test_absent_pool_is_flushed_and_emptied():
     rig.controller["maxcache"]["write_feature"] = True
     rig.run(volumes=[{"id": "all", "write": "writeback", "allow_unprotected": True}])
     rig.runner.calls.clear()
-    rig.settle(cache_volumes=[{"state": "absent"}])
+    rig.settle(**REMOVED)
     assert [change[2] for change in rig.changes] == ["LOGICALDRIVE", "LOGICALDRIVE", "REMOVEFROMPOOL"]
     assert not any(drive["pool"] for drive in rig.controller["drives"])
-    assert "use one of them" in rig.refuses(cache_volumes=[{"state": "absent"}], pool_drives=rig.ssds)
+    assert "use one of them" in rig.refuses(**REMOVED, pool_drives=rig.ssds)
 
 
 def test_pool_without_write_cache_report_refuses_write_caching():
@@ -494,14 +495,14 @@ def test_pool_has_no_cache_volumes_and_is_limited():
 # -- maxCache 4: one cache volume per volume
 
 
-def smart(**options: t.Any) -> Rig:
+def smart(**options):
     """Controller caching is off for the second volume."""
     rig = Rig(SMART, **{"ssds": 4, **options})
     rig.controller["volumes"][1]["caching"] = False
     return rig
 
 
-def smart_spec(rig: Rig, **changes: t.Any) -> dict[str, t.Any]:
+def smart_spec(rig, **changes):
     return {"data_volume": "volume1", "drives": rig.ssds[:2], "raid_level": "1", "size": "64G", **changes}
 
 

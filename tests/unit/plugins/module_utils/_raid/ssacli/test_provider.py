@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
 import pytest
 
@@ -35,11 +34,11 @@ OLD = Controller(
 NEW = dataclasses.replace(OLD, drive_cache={"configured": "default", "unconfigured": "default", "hba": "default"}, traits={"volume_switch": "caching"})
 
 
-def provider(replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> SsaCli:
+def provider(replies=None):
     return SsaCli(ScriptedRunner(replies or {}), "ssacli")
 
 
-def objection(controller: Controller, subject: t.Any, controller_settings: t.Mapping[str, t.Any] | None = None, **settings: t.Any) -> str | None:
+def objection(controller, subject, controller_settings=None, **settings):
     return provider().objection(controller, subject, settings, controller_settings or {})
 
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller import model
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Policy, Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
@@ -118,7 +116,7 @@ Error: This operation is not supported with the current configuration. Use the
 """
 
 
-def changed(**lines: str | None) -> str:
+def changed(**lines):
     """The text above with the value of a line changed, or the line dropped; blanks in labels are written as underscores."""
     rows = NEW.split("\n")
     for key, value in lines.items():
@@ -130,7 +128,7 @@ def changed(**lines: str | None) -> str:
     return "\n".join(rows)
 
 
-def only(text: str) -> Controller:
+def only(text):
     reading = parse(text)
     assert reading.not_understood == ()
     assert reading.complete
@@ -402,7 +400,7 @@ def test_every_value_has_a_word(table, ours):
 # The corpus.
 
 
-def files(corpus: pathlib.Path) -> list[pathlib.Path]:
+def files(corpus):
     return sorted((corpus / "ssacli").iterdir())
 
 

@@ -10,26 +10,26 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Protection, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Policy, Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import volume_finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import join, scsi_address
 
 
-def answer(data: dict[str, t.Any], controller: t.Any = 0, **status: t.Any) -> str:
+def answer(data, controller=0, **status):
     known = {"CLI Version": "007.1616.0000.0000 Dec 24, 2020", "Controller": controller, "Status": "Success", "Description": "None", **status}
     return json.dumps({"Controllers": [{"Command Status": known, "Response Data": data}]}, indent=1)
 
 
-def only(text: str) -> Controller:
+def only(text):
     reading = parse(text)
     assert list(reading.not_understood) == []
     (controller,) = reading.controllers
     return controller
 
 
-def volume(cache: str = "RWBD", initial: str | None = "WriteBack", properties: dict[str, t.Any] | None = None, **row: t.Any) -> Volume:
+def volume(cache="RWBD", initial="WriteBack", properties=None, **row):
     data: dict[str, t.Any] = {"/c0/v3": [{"DG/VD": "1/3", "TYPE": "RAID5", "State": "Optl", "Cache": cache, "Cac": "-", "Size": "2.000 TB", "Name": "", **row}]}
     data["VD3 Properties"] = {**({} if initial is None else {"Write Cache(initial setting)": initial}), **(properties or {})}
     (one,) = only(answer(data)).volumes
@@ -108,7 +108,7 @@ def test_drive_cache_capability_is_not_a_policy():
     assert controller.traits == {"can_set_drive_cache": True, "can_set_io": False}
 
 
-def topology(group: int, policy: str, *drives: str) -> list[dict[str, t.Any]]:
+def topology(group, policy, *drives):
     head = {"DG": group, "Arr": "-", "Row": "-", "EID:Slot": "-", "Type": "RAID1", "PDC": policy}
     return [head, {**head, "Arr": 0}] + [{"DG": group, "Arr": 0, "Row": n, "EID:Slot": drive, "Type": "DRIVE", "PDC": policy} for n, drive in enumerate(drives)]
 
@@ -123,13 +123,13 @@ def test_topology_supplies_drive_cache_and_members_of_single_volume_groups():
     ]
 
 
-def drive_details(address: str, cache: str) -> dict[str, t.Any]:
+def drive_details(address, cache):
     enclosure, _colon, slot = address.partition(":")
     path = f"Drive /c0/e{enclosure}/s{slot}"
     return {f"{path} - Detailed Information": {f"{path} Device attributes": {"SN": f"S{slot}", "Write Cache": cache}}}
 
 
-def with_a_fourth_drive(state: str, group: t.Any, cache: str) -> Controller:
+def with_a_fourth_drive(state, group, cache):
     """Two drives of a volume, their caches off, and one more in its drive group."""
     rows = topology(0, "dflt", "252:0", "252:1")
     spare = {**rows[-1], "Arr": "-" if state in ("DHS", "GHS") else 0, "DG": group, "EID:Slot": "252:3", "Type": "DRIVE", "State": state}
@@ -199,7 +199,7 @@ def test_scsi_addresses_of_megaraid_sas(number, address):
     assert only(answer({"VD LIST": [row]})).volumes[0].scsi is None
 
 
-def drive_row(**row: t.Any) -> dict[str, t.Any]:
+def drive_row(**row):
     return {"EID:Slt": "252:3", "DID": 1, "State": "Onln", "DG": 0, "Size": "10.000 GB", "Intf": "SATA", "Med": "HDD", "Model": "X  ", "Sp": "U", **row}
 
 
@@ -263,7 +263,7 @@ def test_battery_and_cachevault_states(state, health, table, kind):
 
 
 def test_battery_details_report_charge_and_learn_cycle():
-    def listed(**properties: t.Any) -> list[dict[str, t.Any]]:
+    def listed(**properties):
         return [{"Property": label.replace("_", " "), "Value": value} for label, value in properties.items()]
 
     data = {
@@ -311,7 +311,7 @@ def test_reservation_about_a_unit_is_not_ignored(state, health):
 
 @pytest.mark.parametrize("label", ["Replacement required", "Remaining Capacity Low", "Pack is about to fail & should be replaced"])
 def test_unit_that_will_not_last_is_not_healthy(label):
-    def health(word: str) -> str:
+    def health(word):
         tables = {"BBU_Info": [{"Property": "Battery State", "Value": "Optimal"}], "BBU_Firmware_Status": [{"Property": label, "Value": word}]}
         return only(answer(tables)).protection.health
 
@@ -333,7 +333,7 @@ def test_absent_unit_is_missing_if_supported(label, supported, kind, health):
     assert unit.protects is False
 
 
-def failure(message: str, **status: t.Any) -> str:
+def failure(message, **status):
     row = {"Ctrl": 0, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": 34}
     return json.dumps({"Controllers": [{"Command Status": {"Controller": 0, "Status": "Failure", "Description": "None", "Detailed Status": [row], **status}}]})
 
@@ -504,7 +504,7 @@ PD = {"DID": 1, "State": "Onln", "DG": 0, "Size": "1.000 TB", "Intf": "SAS", "Me
 DRIVE = {"DG": 0, "Arr": 0, "Row": 0, "Type": "DRIVE", "State": "Onln"}
 
 
-def volumes_of(data: dict[str, t.Any]) -> list[tuple[str, tuple[str, ...], int]]:
+def volumes_of(data):
     return [(one.id, one.members, one.members_untold) for one in parse(answer(data)).controllers[0].volumes]
 
 
@@ -601,7 +601,7 @@ def test_unknown_label_about_a_cache_is_reported():
 
 
 def test_state_of_the_unit_takes_precedence_over_soft_bits():
-    def unit(bits: int, state: str) -> Protection:
+    def unit(bits, state):
         summary = parse(answer({"Status": {"BBU Status": bits}, "HwCfg": {"BBU": "Present"}}))
         return join([summary, parse(answer({"Cachevault_Info": [{"Property": "State", "Value": state}]}))]).controllers[0].protection
 

@@ -47,24 +47,24 @@ CONTROLLER = Controller(
 )
 
 
-def provider(kind: type[StorCli] = StorCli, replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> StorCli:
+def provider(kind=StorCli, replies=None):
     return kind(ScriptedRunner(replies or {}), TOOL)  # type: ignore[arg-type]
 
 
-def reported(*blocks: dict[str, t.Any]) -> Reply:
+def reported(*blocks):
     return Reply(json.dumps({"Controllers": list(blocks)}))
 
 
-def block(data: dict[str, t.Any] | None = None, description: str = "None", status: str = "Success", **more: t.Any) -> dict[str, t.Any]:
+def block(data=None, description="None", status="Success", **more):
     whole: dict[str, t.Any] = {"Command Status": {"Controller": 0, "Status": status, "Description": description, **more}}
     return whole if data is None else {**whole, "Response Data": data}
 
 
-def row(number: int, cache: str = "RWBD") -> dict[str, t.Any]:
+def row(number, cache="RWBD"):
     return {"DG/VD": f"{number}/{number}", "TYPE": "RAID1", "State": "Optl", "Cache": cache, "Cac": "-", "Size": "1.000 TB", "Name": ""}
 
 
-def script(volumes: int = 1, **summary: t.Any) -> dict[tuple[str, ...], Reply]:
+def script(volumes=1, **summary):
     numbers = range(volumes)
     details: dict[str, t.Any] = {}
     for number in numbers:
@@ -74,7 +74,7 @@ def script(volumes: int = 1, **summary: t.Any) -> dict[tuple[str, ...], Reply]:
     return {SUMMARY: reported(block(listed)), VOLUMES: reported(block(details)), DRIVES: reported(block(status="Failure", description="No drive found!"))}
 
 
-def calls(one: StorCli) -> list[str]:
+def calls(one):
     return [" ".join(requested[1:]) for requested in t.cast("ScriptedRunner", one.runner).calls]
 
 
@@ -194,7 +194,7 @@ def test_captures_of_one_host_are_joined(shared_corpus):
 # What cannot be done
 
 
-def objection(subject: t.Any, settings: dict[str, t.Any], controller: Controller = CONTROLLER, kind: type[StorCli] = StorCli) -> str | None:
+def objection(subject, settings, controller=CONTROLLER, kind=StorCli):
     return provider(kind).objection(controller, subject, settings, {})
 
 
@@ -335,12 +335,12 @@ def test_missing_initial_setting_agrees_only_without_possible_fallback():
     assert not provider().agrees(CONTROLLER, dataclasses.replace(back, io=Policy("cached", "cached")), "write", "writeback")
 
 
-def judged(stdout: str, rc: int = 0) -> tuple[bool, str]:
+def judged(stdout, rc=0):
     judgement = provider().judge(Completed((TOOL,), rc, stdout, ""))
     return judgement.ok, judgement.message
 
 
-def detail(status: str, message: str, code: t.Any) -> dict[str, t.Any]:
+def detail(status, message, code):
     return {"VD": 3, "Property": "wrCache", "Value": "WB", "Status": status, "ErrCd": code, "ErrMsg": message}
 
 
@@ -423,7 +423,7 @@ def test_written_words_match_parsed_words():
 # What is lost
 
 
-def second(description: str) -> dict[str, t.Any]:
+def second(description):
     return {"Command Status": {"Controller": 1, "Status": "Failure", "Description": description}}
 
 
@@ -454,12 +454,12 @@ PRESENT = {"HwCfg": {"BBU": "Present"}, "Status": {"BBU Status": "NA"}}
 UNSUPPORTED = "feature is not supported on this controller"
 
 
-def refused(message: str, number: int = 0) -> dict[str, t.Any]:
+def refused(message, number=0):
     detailed = {"Ctrl": number, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": 255}
     return block(status="Failure", **{"Controller": number, "Detailed Status": [detailed]})
 
 
-def properties(**values: t.Any) -> list[dict[str, t.Any]]:
+def properties(**values):
     return [{"Property": label, "Value": value} for label, value in values.items()]
 
 

@@ -20,19 +20,19 @@ from ansible_collections.cachefleet.storage.tests.unit.support.scripted import R
 TOOL = "/opt/MegaRAID/storcli2/storcli2"
 
 
-def answer(data: dict[str, t.Any], **status: t.Any) -> str:
+def answer(data, **status):
     known = {"CLI Version": "008.0005.0000.0010 Feb 22, 2023", "Controller": "0", "Status": "Success", "Description": "None", **status}
     return json.dumps({"Controllers": [{"Command Status": known, "Response Data": data}]}, indent=1)
 
 
-def only(text: str) -> Controller:
+def only(text):
     reading = parse(text)
     assert list(reading.not_understood) == []
     (controller,) = reading.controllers
     return controller
 
 
-def row(number: int = 1, current: str = "NR,WB", default: str = "NR,WB") -> dict[str, t.Any]:
+def row(number=1, current="NR,WB", default="NR,WB"):
     return {
         "DG/VD": f"0/{number}",
         "TYPE": "RAID0",
@@ -131,7 +131,7 @@ def test_energy_packs(kind, status, found):
 
 
 def test_missing_energy_pack():
-    def pack(supported: str) -> tuple[str, str]:
+    def pack(supported):
         data = {"HwCfg": {"Energy Pack": "Absent"}, "Supported Controller operations": {"Support Energy Pack": supported}}
         found = only(answer(data)).protection
         return found.kind, found.health
@@ -221,7 +221,7 @@ def test_output_of_storcli_is_rejected():
     assert (reading.controllers, reading.complete) == ((), False)
 
 
-def provider(kind: type[StorCli2] = StorCli2, replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> StorCli2:
+def provider(kind=StorCli2, replies=None):
     return kind(ScriptedRunner(replies or {}), TOOL)  # type: ignore[arg-type]
 
 

@@ -136,7 +136,7 @@ def test_cell_selection_by_pattern():
 )
 def test_invalid_suite_is_rejected_with_its_location(suite, sentence):
     with pytest.raises(BadInput, match="suite mine") as caught:
-        suites.check_suite("mine", suite)
+        suites.read_suite("mine", {"mine": suite})
     assert sentence in caught.value.message
     assert caught.value.message.endswith(".")
 

@@ -30,6 +30,10 @@ def repeats(variant, *rates, host="node1", cell="randwrite-4k-fdatasync", **chan
     return [measurement(host, variant, cell, repeat, iops=rate, **changes) for repeat, rate in enumerate(rates, 1)]
 
 
+def two_variants():
+    return repeats("before", *SLOW) + repeats("after", *FAST)
+
+
 def answered(measurements, settings=None, **options):
     rows = Rows("c", measurements, settings=settings or {})
     return answer_of(rows, points_of(measurements), **options)
@@ -48,7 +52,7 @@ def stacks(**verdicts):
 
 
 def test_significant_difference_gives_a_recommendation_with_both_values():
-    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST))
+    answer = answered(two_variants())
     [said] = answer.sentences
     assert said.startswith(
         "Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150 IOPS) (ratio 9.27 to 9.66, at least 97 %"
@@ -90,7 +94,7 @@ def test_undecided_comparison_names_no_winner():
 
 
 def test_noise_is_reported_if_it_affects_the_comparison():
-    quiet = answered(repeats("before", *SLOW) + repeats("after", *FAST))
+    quiet = answered(two_variants())
     assert "Noisy" not in quiet.sentences[0]
     noisy = answered(repeats("before", *SLOW) + repeats("after", 900, 1500, 1100, 1900))
     assert "Noisy: repeats of after (3" in noisy.sentences[0] and "vary by more than 5 %" in noisy.sentences[0]
@@ -118,9 +122,9 @@ def test_slower_variant_keeps_the_baseline():
 
 
 def test_second_variant_not_significantly_slower_is_named():
-    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", 1415, 1425, 1405, 1390))
+    answer = answered(two_variants() + repeats("other", 1415, 1425, 1405, 1390))
     assert "other is not shown to be slower." in answer.sentences[0]
-    apart = answered(repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", 500, 510, 490, 505))
+    apart = answered(two_variants() + repeats("other", 500, 510, 490, 505))
     assert "not shown to be slower" not in apart.sentences[0]
 
 
@@ -157,7 +161,7 @@ def test_suite_decides_setting_is_applied():
     ("<script>", [], ["no metric by which it decides is known"]),
 ])  # fmt: skip
 def test_unknown_metric_recorded_by_a_host_does_not_decide(recorded, metrics, reasons):
-    answer = answered([dataclasses.replace(one, decides=recorded) for one in repeats("before", *SLOW) + repeats("after", *FAST)])
+    answer = answered([dataclasses.replace(one, decides=recorded) for one in two_variants()])
     assert [one.metric for one in answer.deciding] == metrics
     assert [one.reason for one in answer.excluded] == reasons
 
@@ -172,24 +176,24 @@ def test_unknown_metric_recorded_by_a_host_does_not_decide(recorded, metrics, re
 )
 def test_bounds_discards_and_fills_of_older_campaigns_do_not_decide(changes, reason):
     more = [one for variant, rate in (("before", 9000), ("after", 100)) for one in repeats(variant, rate, **changes)]
-    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + more)
+    answer = answered(two_variants() + more)
     assert [one.reason for one in answer.excluded] == [reason]
     assert answer.sentences[0].startswith("Use after:")
 
 
 def test_patterns_that_match_no_cell_are_named_as_the_reason():
-    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST), decide_by=["randwrit-*"])
+    answer = answered(two_variants(), decide_by=["randwrit-*"])
     assert answer.sentences == ("No variant can be recommended: no pattern of report_decide_by matches a cell that has a number.",)
 
 
 def test_user_selected_cells_override_the_suite():
     bound = [one for variant, rates in (("before", FAST), ("after", SLOW)) for one in repeats(variant, *rates, cell="bound", fdatasync=0, decides="")]
-    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + bound, decide_by=["bound"])
+    answer = answered(two_variants() + bound, decide_by=["bound"])
     assert [one.cell for one in answer.deciding] == ["bound"]
 
 
 def test_cell_with_runtime_dependent_mean_does_not_decide():
-    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST), doubtful={("randwrite-4k-fdatasync", "write")})
+    answer = answered(two_variants(), doubtful={("randwrite-4k-fdatasync", "write")})
     reason = "its mean depends on how long was measured"
     assert answer.sentences == (f"No variant can be recommended: no cell decides (randwrite-4k-fdatasync: {reason}).",)
 
@@ -254,7 +258,7 @@ def test_incomparable_measurements_do_not_decide_unless_ignored():
 
 
 def test_hosts_that_cannot_be_compared_are_reported_and_the_others_decide():
-    measured = repeats("before", *SLOW) + repeats("after", *FAST)
+    measured = two_variants()
     measured += repeats("before", *SLOW, host="node2", fio_version="fio-3.33") + repeats("after", *SLOW, host="node2", fio_version="fio-3.41")
     answer = answered(measured)
     assert answer.sentences[0].startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150 IOPS)")
@@ -265,7 +269,7 @@ def test_hosts_that_cannot_be_compared_are_reported_and_the_others_decide():
 
 
 def test_too_few_ios_for_a_percentile_are_nothing_that_can_be_ignored():
-    measured = [dataclasses.replace(one, decides="p99.9", p999_ns=None) for one in repeats("before", *SLOW) + repeats("after", *FAST)]
+    measured = [dataclasses.replace(one, decides="p99.9", p999_ns=None) for one in two_variants()]
     [said] = answered(measured).incomparable
     assert said.endswith("after and before are not comparable: there are too few I/Os for its p999.")
 
@@ -286,13 +290,13 @@ def test_hosts_on_which_the_recommended_variant_is_slower_are_named():
 
 
 def test_a_variant_on_other_hosts_does_not_hide_those_that_were_compared():
-    measured = repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", *FAST, host="node2")
+    measured = two_variants() + repeats("other", *FAST, host="node2")
     [said] = answered(measured).sentences
     assert said.startswith("Use after:") and "Not compared, because measured on other hosts: other." in said
 
 
 def test_values_of_the_sentence_are_those_of_the_compared_hosts():
-    measured = repeats("before", *SLOW) + repeats("after", *FAST)
+    measured = two_variants()
     for host in ("node2", "node3"):
         measured += repeats("before", *(rate * 30 for rate in SLOW), host=host)
     [said] = answered(measured).sentences
@@ -361,9 +365,9 @@ def test_mixed_versions_on_a_side_are_not_compared():
 
 def test_measurements_without_a_result_are_counted():
     failed = [dataclasses.replace(one, direction=None, iops=None, state="failed") for one in repeats("after", *FAST, *FAST)[4:]]
-    [said] = answered(repeats("before", *SLOW) + repeats("after", *FAST) + failed).sentences
+    [said] = answered(two_variants() + failed).sentences
     assert "Without a result: 4 measurements of after." in said
-    assert "Without a result" not in answered(repeats("before", *SLOW) + repeats("after", *FAST)).sentences[0]
+    assert "Without a result" not in answered(two_variants()).sentences[0]
 
 
 def test_a_power_loss_test_that_lost_data_outweighs_the_verdict_of_the_stack():
@@ -390,7 +394,7 @@ def test_overview_and_answer_compare_the_same_measurements():
     measured = repeats("before", *SLOW, kernel="6.1") + repeats("after", *FAST, kernel="6.12")
     [ratio] = overview._ratios(points_of(measured), "before")
     assert (ratio.ratio, ratio.note) == (None, "not comparable: kernel 6.1 / 6.12")
-    [ratio] = overview._ratios(points_of(repeats("before", *SLOW) + repeats("after", *FAST)), "before")
+    [ratio] = overview._ratios(points_of(two_variants()), "before")
     assert ratio.ratio == pytest.approx(9.46, rel=0.01)
 
 

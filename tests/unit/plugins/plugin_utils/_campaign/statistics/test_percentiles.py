@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram as bins_of_fio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import percentiles as table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import percentiles as ps
+from ansible_collections.cachefleet.storage.tests.unit.support.fio_samples import latencies
 
 BINS = st.dictionaries(st.integers(0, 10**10), st.integers(0, 10**6), max_size=40)
 PERCENTS = [0.0, 1.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.9999, 100.0]
@@ -44,7 +42,7 @@ def test_merge_is_independent_of_order(parts):
 def test_sample_percentiles_are_reproduced_from_bins(shared_samples):
     compared = 0
     for path in sorted((shared_samples / "fio").glob("v*/*.json")):
-        for values in _latencies(path.read_text(errors="replace")):
+        for values in latencies(path.read_text(errors="replace")):
             ranks = {float(key): value for key, value in values["percentile"].items() if float(key) > 0}
             of = ps.histogram({int(duration): count for duration, count in values["bins"].items()})
             assert ps.percentile_values(of, list(ranks)) == tuple(ranks.values()), path.name
@@ -53,13 +51,9 @@ def test_sample_percentiles_are_reproduced_from_bins(shared_samples):
 
 
 def test_merged_percentile_of_ten_hosts_with_one_slow_host():
-    hosts = {f"node{number}": ps.histogram({100_000: 20_000}) for number in range(9)}
-    hosts["slow"] = ps.histogram({10_000_000: 20_000})
-    p50, p99 = ps.over_hosts(hosts, (50.0, 99.0))
-    assert (p50.merged.value, p99.merged.value) == (100_000, 10_000_000)
-    assert p99.high == ("slow", 10_000_000)
-    assert p99.low[1] == 100_000
-    assert (p99.hosts, p99.of) == (10, 10)
+    hosts = [*[ps.histogram({100_000: 20_000})] * 9, ps.histogram({10_000_000: 20_000})]
+    p50, p99 = ps.percentiles(ps.merged(hosts), (50.0, 99.0))
+    assert (p50.value, p99.value) == (100_000, 10_000_000)
 
 
 def test_percentile_with_too_few_samples_is_hidden():
@@ -69,8 +63,8 @@ def test_percentile_with_too_few_samples_is_hidden():
     (p99,) = ps.percentiles(ps.histogram({1000: 1522}), (99.0,))
     assert p99.value == 1000
     # Two hosts that know nothing alone know it together.
-    (both,) = ps.over_hosts({"a": few, "b": few}, (99.0,))
-    assert (both.merged.value, both.hosts, both.low) == (1000, 0, None)
+    (both,) = ps.percentiles(ps.merged([few, few]), (99.0,))
+    assert both.value == 1000
 
 
 def test_required_samples_match_the_terminal_table():
@@ -103,20 +97,3 @@ def test_moments_are_pooled_exactly(parts):
     assert found.mean == pytest.approx(whole.mean, rel=1e-9)
     assert found.deviation == pytest.approx(whole.deviation, rel=1e-6, abs=1e-4)
     assert ps.pooled([]) is None
-
-
-def _latencies(text):
-    decoder = json.JSONDecoder()
-    for match in re.finditer(r"^\{", text, re.MULTILINE):
-        try:
-            found, _end = decoder.raw_decode(text, match.start())
-        except ValueError:
-            continue
-        yield from _with_bins(found)
-
-
-def _with_bins(value):
-    if isinstance(value, dict) and value.get("bins") and "percentile" in value:
-        yield value
-    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _with_bins(child)

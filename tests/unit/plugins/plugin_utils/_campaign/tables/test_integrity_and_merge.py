@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 
@@ -18,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.merge import merge
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.integrity import check
-from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
+from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import change, write_campaign
 
 CELL = "writethrough/randread-4k-qd1/1"
 
@@ -35,13 +34,6 @@ def made(tmp_path_factory):
 def results(made, tmp_path):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path
-
-
-def change(folder, **meta):
-    path = folder / "meta.json"
-    reported = {**json.loads(path.read_text()), **meta}
-    reported["files"] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file != path}
-    path.write_text(json.dumps(reported))
 
 
 def everything(folder):

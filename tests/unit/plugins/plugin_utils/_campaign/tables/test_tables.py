@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import os
 import shutil
@@ -26,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, Table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables, read_tables
-from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
+from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import change, write_campaign
 
 LAST = "host0001/writeback/randread-64k-qd1/1"
 
@@ -55,14 +54,6 @@ def ask():
     yield requested
     for database in opened:
         database.close()
-
-
-def change(folder, **meta):
-    """A host says something else of a cell."""
-    path = folder / "meta.json"
-    message = {**json.loads(path.read_text()), **meta}
-    message["files"] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file != path}
-    path.write_text(json.dumps(message))
 
 
 def cell_of(tmp_path, text, logs=None, **meta):

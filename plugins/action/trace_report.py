@@ -8,11 +8,10 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace import format as trace_format
 from ansible_collections.cachefleet.storage.plugins.modules.trace_report import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace import analysis, contents, shared
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.page import page
@@ -20,21 +19,18 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.recommen
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace import Trace, TraceError, read_trace
 
 
-class ActionModule(StorageAction):
+class ActionModule(Verb):
     """See the documentation of ``cachefleet.storage.trace_report``."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
 
-    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        try:
-            sizes = sorted({parse_size(one, "sizes") for one in options["sizes"]})
-            folders = analysis.folders_of(Path(options["path"]))
-            reports = [self._report(folder, sizes, options, several=len(folders) > 1) for folder in folders]
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
+    argument_spec = staticmethod(argument_spec)
+
+    def answer(self, options: dict[str, t.Any]) -> dict[str, t.Any]:
+        sizes = sorted({parse_size(one, "sizes") for one in options["sizes"]})
+        folders = analysis.folders_of(Path(options["path"]))
+        reports = [self._report(folder, sizes, options, several=len(folders) > 1) for folder in folders]
         return {"changed": any(one["files"] for one in reports), "reports": reports}
 
     def _report(self, folder: Path, sizes: t.Sequence[int], options: t.Mapping[str, t.Any], *, several: bool) -> dict[str, t.Any]:

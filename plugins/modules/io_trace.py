@@ -137,7 +137,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import failing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace.control import FOLDER, TraceRun
 
@@ -160,15 +160,13 @@ def main() -> None:
     options, check_mode = module.params, module.check_mode
     if options["state"] == "fetched":
         module.fail_json(msg="A trace is fetched by the controller: call cachefleet.storage.io_trace in a task, where its action plugin is used.")
-    try:
+    with failing(module):
         run = TraceRun(FOLDER, options["name"], Runner())
         if options["state"] == "started":
             result = run.start(options, check_mode=check_mode)
         else:
             result = {"stopped": run.stop, "packed": run.pack, "absent": run.remove}[options["state"]](check_mode=check_mode)
-    except StorageError as error:
-        module.fail_json(**error.to_dict())
-    module.exit_json(**result)
+        module.exit_json(**result)
 
 
 if __name__ == "__main__":

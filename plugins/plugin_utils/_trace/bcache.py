@@ -90,155 +90,162 @@ def _of_sequential_tasks(load: Load, cutoff: int) -> t.Any:
     return np.repeat(slow, load.lengths)
 
 
+class _Bucket:
+    """A bucket from when it is allocated until it is freed.
+
+    ``used`` is when it was last used; ``live``, ``dirty`` and ``left`` are blocks; ``counted`` and ``marked`` are what garbage collection knows of them.
+    """
+
+    __slots__ = ("counted", "dirty", "left", "live", "marked", "used", "valid")
+
+    def __init__(self, room: int, tick: int) -> None:
+        self.left = self.counted = room
+        self.used = tick
+        self.live = self.dirty = 0
+        self.marked, self.valid = False, room > 0
+
+
 class _Bcache:
     def __init__(self, load: Load, size: int, mode: str, settings: BcacheSettings) -> None:
         self._load, self._settings, self._back = load, settings, mode == "writeback"
         self._passed = bypassed(load, mode, settings)
         usable = scaled(load, size * (1 - settings.reserved))
         self._room = max(min(settings.bucket // load.block, usable // _LEAST_BUCKETS), 1)
-        self._buckets = self._free = max(usable // self._room, 1)
-        self._where = [0] * load.distinct
+        self._count = self._free = max(usable // self._room, 1)
+        self._none = _Bucket(0, 0)
+        self._where = [self._none] * load.distinct
         self._is_dirty = bytearray(load.distinct)
-        # Of each bucket ever filled, the first of which stands for none: whether it is valid, when it was last used, its live and dirty blocks, those that
-        # were live when garbage was last collected, whether it had dirty ones, and the room that is left.
-        self._valid, self._used, self._live, self._dirty, self._counted, self._marked, self._left = [False], [0], [0], [0], [0], [False], [0]
-        self._current: list[int] = []
-        self._open: dict[int, int] = {}
+        self._buckets: list[_Bucket] = []
+        self._open: dict[int, _Bucket] = {}
         self._in_use = self._since = self._dirty_blocks = self._written_back = self._inserted = 0
         self._queue: list[int] = []
         self._sum = self._before = 0.0
 
     def run(self) -> Outcome:
-        load, back = self._load, self._back
+        load, back, where = self._load, self._back, self._where
         sync = (load.accesses["flags"] & (trace_format.SYNC | trace_format.FUA | trace_format.META) != 0).tolist()
         cached = np.where(self._passed, 0, load.accesses["bytes"].astype(np.int64)).cumsum()
-        ticks = (cached // max(self._buckets * self._room * load.block / _STEPS, 1)).astype(np.int64).tolist()
+        ticks = (cached // max(self._count * self._room * load.block / _STEPS, 1)).astype(np.int64).tolist()
         columns = (load.block_list, load.read_list, self._passed.tolist(), sync, load.accesses["process"].tolist(), load.byte_list, ticks)
         served = bytearray(len(ticks))
         position, around = -1, 0
-        where, valid, used, live, is_dirty = self._where, self._valid, self._used, self._live, self._is_dirty
         for begin, end, now in chunks(load, self._settings.writeback_seconds):
             self._control(now)
             for block, read, passed, forced, process, size, tick in zip(*(column[begin:end] for column in columns), strict=True):
                 position += 1
                 bucket = where[block]
-                held = valid[bucket]
+                held = bucket.valid
                 if read:
                     if held:
-                        used[bucket] = tick
+                        bucket.used = tick
                         served[position] = 1
                     elif not passed:
                         self._insert(block, process, tick, dirty=False)
                     continue
                 if held:
                     # The new data are written to another place, or to the origin.
-                    live[bucket] -= 1
-                    where[block] = 0
-                    if is_dirty[block]:
+                    bucket.live -= 1
+                    where[block] = self._none
+                    if self._is_dirty[block]:
                         self._clean(block, bucket)
                 if not passed:
                     dirty = back and self._may_be_dirty(forced=forced)
-                    placed = self._insert(block, process, tick, dirty=dirty)
-                    served[position] = (dirty and placed) or (held and not back)
-                    if dirty and placed:
+                    absorbed = self._insert(block, process, tick, dirty=dirty) and dirty
+                    served[position] = absorbed or (held and not back)
+                    if absorbed:
                         continue
                 around += size
         origin = around + (self._written_back + self._dirty_blocks) * load.block
         written = load.accesses["bytes"][~load.reads].sum(dtype=np.int64)
         return Outcome(np.frombuffer(served, dtype=np.uint8), float(self._inserted * load.block), float(min(origin, written)))
 
+    @property
+    def _percent(self) -> float:
+        """Buckets that garbage collection has found dirty, and those filled since, of all."""
+        return 100 * self._in_use / self._count
+
     def _may_be_dirty(self, *, forced: bool) -> bool:
         """Whether a write is acknowledged before it is on the origin (should_writeback)."""
-        percent = 100 * self._in_use / self._buckets
-        return percent <= self._settings.cutoff[0] or (forced and percent <= self._settings.cutoff[1])
+        return self._percent <= self._settings.cutoff[1 if forced else 0]
 
     def _insert(self, block: int, process: int, tick: int, *, dirty: bool) -> bool:
         """Append a block to the open bucket of the task, if there is room (bch_alloc_sectors, pick_data_bucket)."""
-        if self._since * _COLLECT > self._buckets * self._room:
+        if self._since * _COLLECT > self._count * self._room:
             self._collect()
-        if 100 * self._in_use > self._settings.cutoff[2] * self._buckets:
+        if self._percent > self._settings.cutoff[2]:
             return False
-        bucket = self._open.pop(process, 0)
-        if not bucket and len(self._open) >= max(min(_OPEN, self._buckets // _OPEN_PART), 1):
+        bucket = self._open.pop(process, self._none)
+        if not bucket.valid and len(self._open) >= max(min(_OPEN, self._count // _OPEN_PART), 1):
             bucket = self._open.pop(next(iter(self._open)))
-        if not self._left[bucket]:
-            self._used[bucket] = tick
-            bucket = self._allocate(tick)
-            if not bucket:
-                return False
-        self._open[process] = bucket
-        self._left[bucket] -= 1
-        self._live[bucket] += 1
+        if not bucket.left:
+            if not self._free and not self._reclaim(tick):
+                self._collect()
+                if not self._reclaim(tick):
+                    return False
+            self._free -= 1
+            self._in_use += 1
+            bucket = _Bucket(self._room, tick)
+            self._buckets.append(bucket)
         self._where[block] = bucket
+        bucket.left -= 1
+        if bucket.left:
+            self._open[process] = bucket
+        else:
+            # It has not grown old while it was open.
+            bucket.used = tick
+        bucket.live += 1
         self._inserted += 1
         self._since += 1
         if dirty:
             self._is_dirty[block] = 1
-            self._dirty[bucket] += 1
-            self._marked[bucket] = True
+            bucket.dirty += 1
+            bucket.marked = True
             self._dirty_blocks += 1
         return True
 
-    def _allocate(self, tick: int) -> int:
-        if not self._free and not self._reclaim(tick):
-            self._collect()
-            if not self._reclaim(tick):
-                return 0
-        self._free -= 1
-        self._in_use += 1
-        for column, value in ((self._valid, True), (self._used, tick), (self._live, 0), (self._dirty, 0), (self._counted, self._room), (self._marked, False)):
-            column.append(value)
-        self._left.append(self._room)
-        self._current.append(len(self._left) - 1)
-        return self._current[-1]
-
     def _collect(self) -> None:
-        """Count what is live and dirty (bch_btree_gc_finish); empty buckets are free."""
-        self._since = self._in_use = 0
-        for bucket in self._current:
-            self._counted[bucket] = self._live[bucket] + self._left[bucket]
-            self._marked[bucket] = self._dirty[bucket] > 0
-            self._in_use += self._marked[bucket]
+        """Count what is live and dirty (bch_btree_gc_finish)."""
+        self._since = 0
+        for bucket in self._buckets:
+            bucket.counted = bucket.live + bucket.left
+            bucket.marked = bucket.dirty > 0
+        self._in_use = sum(bucket.marked for bucket in self._buckets)
 
     def _reclaim(self, tick: int) -> bool:
         """Free the clean buckets of the least priority times live blocks (invalidate_buckets_lru)."""
-        busy = set(self._open.values())
-        candidates = [bucket for bucket in self._current if not self._marked[bucket] and bucket not in busy]
+        busy = set(map(id, self._open.values()))
+        candidates = [bucket for bucket in self._buckets if not bucket.marked and id(bucket) not in busy]
         if not candidates:
             return False
-        priority = np.maximum(_INITIAL - tick + np.array([self._used[bucket] for bucket in self._current]), 0)
-        span = _INITIAL - priority.min()
-        priority = _INITIAL - np.minimum(tick - np.array([self._used[bucket] for bucket in candidates]), _INITIAL)
-        weight = (priority - _INITIAL + span + span // _OLDEST) * np.array([self._counted[bucket] for bucket in candidates])
-        freed = [candidates[at] for at in np.argsort(weight, kind="stable")[: max(self._buckets // _FREED, 1)].tolist()]
-        for bucket in freed:
-            self._valid[bucket] = False
-        self._current = [bucket for bucket in self._current if self._valid[bucket]]
+        span = min(tick - min(bucket.used for bucket in self._buckets), _INITIAL)
+        ages = np.minimum(tick - np.array([bucket.used for bucket in candidates]), _INITIAL)
+        weights = (span + span // _OLDEST - ages) * np.array([bucket.counted for bucket in candidates])
+        freed = np.argsort(weights, kind="stable")[: max(self._count // _FREED, 1)].tolist()
+        for at in freed:
+            candidates[at].valid = False
+        self._buckets = [bucket for bucket in self._buckets if bucket.valid]
         self._free += len(freed)
         return True
 
     def _control(self, now: float) -> None:
         """Write back in the order of addresses, as fast as the part that is dirty is above its target (__update_writeback_rate, refill_dirty)."""
         seconds, self._before = now - self._before, now
-        error = self._dirty_blocks - self._buckets * self._room * self._settings.writeback_percent / 100
+        error = self._dirty_blocks - self._count * self._room * self._settings.writeback_percent / 100
         if error > 0 or self._sum > 0:
             self._sum = max(self._sum + error * seconds, 0)
         rate = max(error / _PROPORTIONAL, self._of_fragments()) + self._sum / _INTEGRAL
-        for _block in range(round(rate * seconds)):
-            if not self._dirty_blocks:
-                return
+        for _block in range(min(round(rate * seconds), self._dirty_blocks)):
             block = self._next_dirty()
             self._clean(block, self._where[block])
             self._written_back += 1
 
     def _of_fragments(self) -> float:
-        """Blocks per second, so that buckets with few dirty blocks become free."""
-        percent = 100 * self._in_use / self._buckets
-        low, term = next((one for one in _FRAGMENTED if percent > one[0]), (0, 0))
-        buckets = sum(self._dirty[bucket] > 0 for bucket in self._current) if term else 0
-        if not buckets or buckets * self._room <= 3 * self._dirty_blocks:
-            return 0.0
-        return self._dirty_blocks / buckets * term * (percent - low) * self._load.rate
+        """At least so many blocks per second if buckets have few dirty blocks, so that they become free."""
+        low, term = next((one for one in _FRAGMENTED if self._percent > one[0]), (0, 0))
+        buckets = sum(bucket.dirty > 0 for bucket in self._buckets) if term else 0
+        if buckets * self._room <= 3 * self._dirty_blocks:
+            return -np.inf
+        return self._dirty_blocks / buckets * term * (self._percent - low) * self._load.rate
 
     def _next_dirty(self) -> int:
         while True:
@@ -248,9 +255,9 @@ class _Bcache:
             if self._is_dirty[block]:
                 return block
 
-    def _clean(self, block: int, bucket: int) -> None:
+    def _clean(self, block: int, bucket: _Bucket) -> None:
         self._is_dirty[block] = 0
-        self._dirty[bucket] -= 1
+        bucket.dirty -= 1
         self._dirty_blocks -= 1
 
 

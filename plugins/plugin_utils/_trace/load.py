@@ -23,6 +23,8 @@ np = Library("numpy", "Reading traces")
 _NORMAL = 1.96
 #: A device of more regions has the nominal rate everywhere: 16 TiB.
 _MOST_REGIONS = 1 << 24
+#: By so much the estimate may be off however long the trace is: of generated traces (benchmarks/trace-curves).
+_BIAS = 0.005
 #: Fewer sampled regions say nothing.
 _LEAST_REGIONS = 8
 #: The most accessed blocks, with this share of the requests, say what those are that the sample has too many or too few of.
@@ -245,6 +247,7 @@ def share_of(load: Load, served: t.Any, which: t.Any, total: float) -> Share:
     error = np.sqrt((1 - load.rate) * (load.stands_for[1:] * load.stands_for[:-1] * np.diff(rest) ** 2).sum() / 2) / count
     # The difference is served as the hottest or as all are, or anything in between.
     margin = np.hypot(_NORMAL * error, (slope - hits / seen) * (count - seen) / count / 2)
+    margin = np.hypot(margin, _BIAS) if load.rate < 1 else margin
     unknown = load.rate < 1 and len(load.stands_for) < _LEAST_REGIONS
     return Share(float(min(max(share, 0.0), 1.0)), 1.0 if unknown else float(margin))
 

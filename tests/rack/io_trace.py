@@ -48,9 +48,9 @@ def playbook(path, **variables):
     return [task["hosts"].get("node1", {}) for play in result["plays"] for task in play["tasks"]]
 
 
-def record(name, folder, devices=DEVICES, **variables):
+def record(name, folder, devices=(), **variables):
     options = {f"io_trace_{key}": value for key, value in variables.items()}
-    return playbook(TOP / "playbooks/io_trace.yml", io_trace_name=name, io_trace_results=str(folder), io_trace_devices=devices, **options)
+    return playbook(TOP / "playbooks/io_trace.yml", io_trace_name=name, io_trace_results=str(folder), io_trace_devices=list(devices or DEVICES), **options)
 
 
 def message_of(tasks):

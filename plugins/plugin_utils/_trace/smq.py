@@ -108,17 +108,15 @@ class _Hotspots:
         self.promoted_from = _HIT_LEVEL
 
     def missed(self, entry: int) -> int:
-        """Note a miss, and return the level. It goes up with each: a bio that is completed ends the time in which it does so once (smq_tick)."""
-        self._assess()
+        """Note a miss, and return the level. It goes up with each: the tick of a bio that is completed ends the time in which it does so once (smq_tick)."""
         level = self._levels[entry]
+        if level >= _HIT_LEVEL:
+            self._hits += 1
+        else:
+            self._misses += 1
         if level >= 0:
-            if level >= _HIT_LEVEL:
-                self._hits += 1
-            else:
-                self._misses += 1
             self._queue.used(entry, self._jump)
             return self._levels[entry]
-        self._misses += 1
         level = 0
         if self._free:
             self._free -= 1
@@ -130,7 +128,7 @@ class _Hotspots:
         self._queue.push(entry, level)
         return level
 
-    def _assess(self) -> int:
+    def assess(self) -> int:
         """Promote eagerly if the queue knows what is hot, else only from its upper levels (update_promote_levels, stats_assess)."""
         accesses = self._hits + self._misses
         hits = self._hits / accesses if accesses else 0
@@ -141,7 +139,7 @@ class _Hotspots:
 
     def end_period(self) -> None:
         """Levels are filled anew once a second (end_hotspot_period)."""
-        known = self._assess()
+        known = self.assess()
         if self._hits + self._misses < self._least:
             return
         self._jump = (4, 2, 1)[known]
@@ -206,10 +204,12 @@ class _Smq:
                             is_dirty[block] = 1
                         elif not back:
                             around += sizes[position]
-                elif self._missed(position, block, time, write=write, whole=whole[position]):
-                    served[position] = 1
-                elif write:
-                    around += sizes[position]
+                else:
+                    if self._missed(position, block, time, write=write, whole=whole[position]):
+                        served[position] = 1
+                    elif write:
+                        around += sizes[position]
+                    self._hotspots.assess()
         absorbed = np.frombuffer(served, dtype=np.uint8)
         cached = load.accesses["bytes"][~load.reads & (absorbed > 0)].sum(dtype=np.int64)
         origin = around + (self._written_back + self._dirty.count) * load.block

@@ -190,7 +190,7 @@ def markdown(a: Analysis) -> str:
     parts += ["", f"## {labels['curves']}", "", *markdown_table(tables["points"]), "", CURVE_NOTE, ""]
     parts += ["```yaml", entry_text(a).rstrip("\n"), "```", ""] if a.recommendation.entry else []
     parts += [f"## {labels['load']}", "", *markdown_table(tables["load"]), "", *markdown_table(tables["latency"]), ""]
-    parts += [f"- {escaped(one.title)}, {one.counted}: " + escaped(", ".join(f"{bar.label} {bar.share}" for bar in one.bars)) for one in _pictures(a)]
+    parts += [f"- {escaped(one.title)}, {one.counted}: " + escaped(", ".join(f"{part.label} {part.share}" for part in one.bars)) for one in _pictures(a)]
     parts += ["", f"## {labels['time']}", "", *(f"- {escaped(one.title)}" for one in charts(a)["time"]), ""]
     parts += [f"## {labels['fio']}", "", *(f"- {escaped(one)}" for one in (*(job.sentence for job in a.fitted), *a.not_fitted))]
     return "\n".join(parts).rstrip("\n") + "\n"

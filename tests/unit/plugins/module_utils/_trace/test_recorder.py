@@ -189,7 +189,11 @@ def test_a_description_is_never_of_a_larger_sample_than_the_file(tmp_path: Path,
     """Killed between the two, or at any other moment: the reader takes the limit of the description."""
     host = Host(tmp_path, monkeypatch, bytes=64 * 32)
     pages = [host.page(number, *[request((64 * number + one) * 2048, 8, "R") for one in range(64)]) for number in range(8)]
-    monkeypatch.setattr(sampling.Sample, "_rewrite", lambda _self: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+
+    def full(_self: sampling.Sample) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sampling.Sample, "_rewrite", full)
     assert host.run(*pages) == 1
     trace = host.trace()
     assert (trace.rate, len(trace.requests)) == (0.5, 512)

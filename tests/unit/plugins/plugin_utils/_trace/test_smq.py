@@ -28,15 +28,15 @@ def test_a_block_is_promoted_when_its_surroundings_are_among_those_most_missed()
     # The only hotspot is at the top after a second. The block is promoted with the next miss, and served from then on.
     steps = [(0, 0, {"time": second * 1_000_000_000}) for second in range(6)]
     assert run(steps, 64).served.tolist() == [0, 0, 1, 1, 1, 1]
-    # In the first second there are no top levels yet.
-    assert run(reads(*([0] * 500)), 64).served.sum() == 0
+    # In the first second there are no top levels yet: it rises four levels with each miss after the first, and is promoted with the one at level 48.
+    assert run(reads(*([0] * 20)), 64, migration=0).served.tolist() == [0] * 13 + [1] * 7
 
 
-def test_a_hotspot_rises_once_in_a_period_and_faster_if_the_queue_knows_little() -> None:
+def test_a_hotspot_rises_with_each_miss_and_faster_if_the_queue_knows_little() -> None:
     hot = smq._Hotspots(8, 100, 2, 0)
-    assert [hot.missed(5) for _miss in range(3)] == [0, 1, 1]
-    hot._jump, hot._period = 4, 1
-    assert [hot.missed(5) for _miss in range(3)] == [5, 5, 5]
+    assert [hot.missed(5) for _miss in range(3)] == [0, 1, 2]
+    hot._jump = 4
+    assert [hot.missed(5) for _miss in range(3)] == [6, 10, 14]
 
 
 def test_the_oldest_hotspot_of_the_lowest_level_makes_room() -> None:
@@ -76,12 +76,14 @@ def test_without_requests_everything_is_written_back() -> None:
 def test_without_room_a_clean_block_of_the_lower_half_leaves_and_the_next_one_is_promoted() -> None:
     """New blocks are at the top: none leaves until the levels are spread again after a minute."""
     full = [(number, WRITE, {"time": number * 1_000_000}) for number in range(60)]
-    # What is missed is in the hotspot of the last ones. Everything is clean since it was idle, and spread over the levels.
-    late = [(60, 0, {"time": second * 1_000_000_000}) for second in range(62, 68)]
-    # The first miss makes room, and with the second the block comes.
-    assert run([*full, *late], 60).served.tolist()[60:] == [0, 0, 1, 1, 1, 1]
-    assert run([*full, *late, *reads(*range(60), time=69_000_000_000)], 60).served[66:].sum() == 59
-    early = [(60, 0, {"time": second * 1_000_000_000}) for second in range(2, 8)]
+    # Everything is clean since it was idle, and spread over the levels. The hotspot of what is missed rises within one second.
+    late = [(60, 0, {"time": 62_000_000_000 + number * 10_000_000}) for number in range(60)]
+    # The first miss makes room, as the queue knew what is hot a minute ago; at level 48 the block is promoted, and comes 20 ms later.
+    served = run([*full, *late], 60).served.tolist()[60:]
+    assert served == [0] * 49 + [1] * 11
+    # The block that has left is missed, which makes room again: of the next one.
+    assert run([*full, *late, *reads(*range(60), time=69_000_000_000)], 60).served[120:].tolist() == [0, 0] + [1] * 58
+    early = [(60, 0, {"time": 2_000_000_000 + number * 10_000_000}) for number in range(60)]
     assert sum(run([*full, *early], 60).served.tolist()[60:]) == 0
 
 

@@ -38,6 +38,6 @@ class Model:
 
 MODELS: t.Mapping[str, Model] = {
     "bcache": Model(bcache.simulate, bcache.BcacheSettings, {"type": "bcache"}, ("writeback", "writethrough", "writearound"), size=False),
-    "dm_cache": Model(smq.simulate, smq.SmqSettings, {"type": "dm_cache"}, block=64 * KIB, margin=0.04),
+    "dm_cache": Model(smq.simulate, smq.SmqSettings, {"type": "dm_cache"}, block=64 * KIB, margin=0.05),
     "writecache": Model(writecache.simulate, writecache.WritecacheSettings, {"type": "dm_cache", "kind": "writecache"}, ("writeback",)),
 }

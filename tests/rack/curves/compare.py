@@ -18,8 +18,11 @@ from pathlib import Path
 
 sys.path[:0] = [os.environ.get("ANSIBLE_COLLECTIONS_PATH", "")]
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.curve import CurvePoint, Kind, curves
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.curve import IDEAL, Kind, curves
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.load import load_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.models import Reuse
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace import Trace, read_trace
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.types import MODELS
 
 KINDS = {
     "bcache": Kind("bcache", "writeback"),
@@ -60,10 +63,13 @@ def counted(before: list[str], lines: list[str]) -> dict[str, float]:
     return shares
 
 
-def in_blocks(trace: Trace, index: int, point: CurvePoint) -> float:
-    """Hits of blocks, where reads and writes have different sizes."""
-    reads, writes = (trace.devices[index].raw["counts"].get(kind, {}).get("bytes", 0) for kind in ("read", "write"))
-    return (point.read_hits * reads + point.write_hits * writes) / (reads + writes)
+def in_blocks(trace: Trace, index: int, kind: Kind, size: int) -> float:
+    """Hits of blocks, as device-mapper counts them: a request is one on each of its blocks."""
+    load = load_of(trace, kind.block, [index], 0.0)
+    if kind.type == IDEAL:
+        return float(Reuse(load).outcome(size, kind.mode).served.mean())
+    model = MODELS[kind.type]
+    return float(model.simulate(load, size, kind.mode, model.settings()).served.mean())
 
 
 def main() -> int:
@@ -75,8 +81,10 @@ def main() -> int:
         size = here["mebibytes"] * MIB
         for index, (name, share) in enumerate(sorted(counted(here.get("before", []), here["lines"]).items())):
             what = "read_hits" if name == "bcache" else "hits"
-            point, plain = curves(trace, [size], [KINDS[name], Kind("lru", KINDS[name].mode)], [index])
-            predicted, lru = (in_blocks(trace, index, one) if name == "writecache" else getattr(one, what) for one in (point, plain))
+            point, plain = curves(trace, [size], [KINDS[name], Kind(IDEAL, KINDS[name].mode)], [index])
+            predicted, lru = point.read_hits, plain.read_hits
+            if name != "bcache":
+                predicted, lru = (in_blocks(trace, index, one, size) for one in (KINDS[name], Kind(IDEAL, KINDS[name].mode, KINDS[name].block)))
             low, high = predicted - (point.hits - point.low), predicted + (point.high - point.hits)
             is_right, is_narrow = low <= share <= high, high - low <= 0.1
             every, right, narrow, closer = every + 1, right + is_right, narrow + is_narrow, closer + (abs(predicted - share) < abs(lru - share))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path[:0] = [os.environ.get("ANSIBLE_COLLECTIONS_PATH", "")]
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.causes import Observed, burst_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import read_compared
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
@@ -22,16 +23,15 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 
 _SAID = re.compile(r"is full after ([0-9.]+) (s|min|h)")
 _UNITS = {"s": 1, "min": 60, "h": 3600}
-#: A cache that is as dirty as it becomes; one that still becomes dirtier in the last quarter of the cell is not full.
-_FULL, _GROWS = 0.97, 0.05
+#: A cache that is as dirty as it becomes, and one that is full.
+_FULL, _NEARLY = 0.97, 0.9
 
 
-def seen(samples: list[tuple[float, float]]) -> tuple[float, bool]:
+def filled(samples: list[tuple[float, float]], room: float) -> tuple[float, bool]:
     """The second in which a cache was full, and whether it was; otherwise the last second."""
     most = max(dirty for _second, dirty in samples)
     first = next(second for second, dirty in samples if dirty >= _FULL * most)
-    last = samples[-1][0]
-    return (first, True) if first < 0.75 * last else (last, False)
+    return (first, True) if most >= _NEARLY * room else (samples[-1][0], False)
 
 
 def main() -> int:
@@ -45,12 +45,21 @@ def main() -> int:
         samples = database.execute(
             "select second, dirty_bytes from cache_intervals where variant = 'long' and cell = ? and dirty_bytes is not null order by second", [cell]
         ).fetchall()
-        short = [one for one in rows.measurements if one.variant == "short" and one.cell == cell]
-        said = burst_of(observed.repeats_of("node1", {"short": {"node1": short}}).get("short", []), "the rate of the origin")
+        sides = {side: {"node1": [one for one in rows.measurements if (one.variant, one.cell) == (side, cell)][:1]} for side in ("bare", "short")}
+        seen = observed.repeats_of("node1", sides)
+        bare, short = (seen.get(side, []) for side in ("bare", "short"))
+        origin = bare[0].moved if bare else None
+        said = burst_of(short, "the rate of the origin", written_back_from=observed.written_back_from(short), origin=origin)
         found = _SAID.search(said)
-        second, full = seen(samples)
+        if not samples:
+            continue
+        [cache] = rows.flows["node1", "long", cell, 1].caches
+        second, full = filled(samples, (cache.size or 0) * type_of(cache.type or "").dirty_at_most)
         predicted = float(found.group(1)) * _UNITS[found.group(2)] if found else None
-        right = predicted is not None and (abs(predicted / second - 1) <= 0.2 if full else predicted >= 0.8 * second)
+        if predicted is None:
+            right = not full and "does not fill up" in said
+        else:
+            right = abs(predicted / second - 1) <= 0.2 if full else predicted >= 0.8 * second
         wrong += not right
         print(f"{'ok   ' if right else 'WRONG'} {cell}: {f'full at {second:.0f} s' if full else f'not full at {second:.0f} s'}; {said or 'no burst'}")
     return int(wrong > 0)

@@ -10,6 +10,7 @@ share of the I/Os that the application has in flight. ``use`` is a figure and ne
 from __future__ import annotations
 
 import functools
+import json
 import typing as t
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_option
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import L2ARC
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import Limit
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import known, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import coefficient_of_variation
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, estimate, figure, latency, listed, megabytes, share, size
@@ -474,22 +476,38 @@ def reasons_of(pair: Pair) -> dict[str, str]:
 # For the answer
 
 
-def burst_of(repeats: t.Sequence[Repeat], then: str) -> str:
-    """A sentence on a write-back cache that fills while it is written to; empty where none does. :param then: the rate once it is full."""
+#: dm-writecache writes back beyond this part of its blocks unless it is set (dm-writecache.c, HIGH_WATERMARK).
+_HIGH_WATERMARK = 0.5
+
+
+def burst_of(repeats: t.Sequence[Repeat], then: str, *, written_back_from: float = 1.0, origin: float | None = None) -> str:
+    """A sentence on a write-back cache that fills while it is written to; empty where none does.
+
+    :param then: the rate once it is full.
+    :param written_back_from: the part of the cache beyond which it is written back while it fills, which short cells do not show.
+    :param origin: bytes per second that the origin takes; ``None`` if that was not measured.
+    """
     caches = [(one, r, (r.one.runtime_ms or 0) / 1000) for r in repeats for one in r.writeback if r.one.rw not in _WRITES_NOTHING]
     grown = [(one.dirty_end - one.dirty_start, r, seconds) for one, r, seconds in caches if None not in (one.dirty_start, one.dirty_end) and seconds]
     # What is written back as fast as it comes is only a little more or less at one end.
     rates = [growth / seconds if growth >= max(1e6, _FILLS * r.moved * seconds) else 0.0 for growth, r, seconds in grown]
     if not caches or (rates and sum(rate > 0 for rate in rates) * 2 <= len(rates)):
         return ""
-    room = median(full - (one.dirty_start or 0) for one, _r, _seconds in caches if (full := _room(one)) is not None)
+    starts = [(full, one.dirty_start or 0) for one, _r, _seconds in caches if (full := _room(one)) is not None]
+    full, start = median(full for full, _start in starts), median(start for _full, start in starts)
     net, (cache, _r, seconds), used = median(rates), caches[0], repeats[0].one.target_size
-    if room is None or not net or net < 0:
+    if full is None or start is None or not net or net < 0:
         return "This may be a burst: how long it lasts is not known, because the size of the cache or the rate at which it fills is not."
-    lasts = max(room, 0.0) / net
+    slower = max(full - max(start, full * written_back_from), 0.0)
+    first, later = max(full - start - slower, 0.0) / net, ""
+    if slower and origin is None:
+        later = f" or later, as it is written back from {share(written_back_from)} on"
+    elif slower and origin is not None and origin >= net:
+        return f"At this rate the cache ({size(cache.size)}) does not fill up: from {share(written_back_from)} on it is written back as fast."
+    lasts = first + slower / (net - (origin or 0.0))
     larger = f" if the working set is larger (it was {size(used)})" if used and used <= (cache.size or 0) else ""
     shown = f"the cell of {estimate(seconds)} {'is too short to show it' if lasts > seconds else 'contains it'}"
-    return f"This is a burst: at this rate the cache ({size(cache.size)}) is full after {estimate(lasts)}{larger}, then {then}; {shown}."
+    return f"This is a burst: at this rate the cache ({size(cache.size)}) is full after {estimate(lasts)}{later}{larger}, then {then}; {shown}."
 
 
 class Observed:
@@ -522,8 +540,22 @@ class Observed:
             return workload
         best = answer_text.best_of(workload, verdict).variant
         pairs = [Pair(base, best, seen, functools.partial(self._write_cache, seen)) for seen in hosts if base in seen and best in seen]
-        lasts = (burst_of(seen.get(best, ()), _then(workload, seen.get(base, ()))) for seen in hosts)
+        lasts = (self._burst(workload, seen.get(best, ()), seen.get(base, ())) for seen in hosts)
         return replace(workload, because=_common(pairs) if workload.recommended else None, burst=next(filter(None, lasts), ""))
+
+    def _burst(self, workload: WorkloadAnswer, best: t.Sequence[Repeat], base: t.Sequence[Repeat]) -> str:
+        origin = None if any(r.flows.caches for r in base) else median(r.moved for r in base)
+        return burst_of(best, _then(workload, base), written_back_from=self.written_back_from(best), origin=origin)
+
+    def written_back_from(self, repeats: t.Sequence[Repeat]) -> float:
+        """The part of a dm-writecache beyond which it is written back; 1 for other caches."""
+        for r in repeats:
+            rows = self._rows.settings.get((r.one.host, r.one.stack_before or ""), ())
+            found = {key: value for _device, layer, key, value in rows if layer == "block_cache"}
+            if found.get("kind") == "writecache":
+                mark = number(mapping(json.loads(found.get("settings") or "{}")).get("high_watermark"))
+                return mark / 100 if mark else _HIGH_WATERMARK
+        return 1.0
 
     def repeats_of(self, host: str, sides: Sides) -> dict[str, list[Repeat]]:
         """Those of each variant that have flows and a rate."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import pathlib
 import random
 import re
@@ -429,6 +430,35 @@ def test_a_cache_that_fills_is_a_burst():
     # bcache does not cache writes beyond 70 %.
     assert "(1 GB) is full after 70 s if" in lasting(type="bcache")
     assert "(1 GB) is full after 100 s if" not in lasting(type="bcache")
+
+
+@pytest.mark.parametrize(
+    ("iops", "grown", "size", "origin", "full", "settings"),
+    [
+        # As measured on the rack, from empty: full after 31, 40 and 30 s (tests/rack/causes/bursts.yml).
+        (400, 12.9, 33.4, 150, "27 s", {}),
+        (300, 37.4, 100.3, 4 * 150, "33 s", {"block_size": 4096}),
+        (400, 25.7, 66.8, 2 * 150, "27 s", {}),
+        (400, 25.7, 66.8, 2 * 150, "22 s", {"high_watermark": 90}),
+        # Not measured without a cache.
+        (400, 12.9, 33.4, None, "21 s or later, as it is written back from 50 % on", {}),
+        (400, 12.9, 33.4, 450, None, {}),
+    ],
+)
+def test_a_writecache_fills_more_slowly_once_it_is_written_back(iops, grown, size, origin, full, settings):
+    changes = {"started": 2e9, "runtime_ms": 8000, "stack_before": "new", "stack_after": "new", "target_size": 512 * MB}
+    new = planted("other", *[(rate, CellFlows(FAST, (cache(dirty=(0, grown), size=size * MB),))) for rate in (iops, iops + 1, iops + 2, iops + 3)], **changes)
+    caches = [] if origin else [cache("writethrough")]
+    old = planted("bare", *four(origin or 100, disk(writes=(150, 6)), ssd(writes=(150, 0.2)), caches=caches, spread=0))
+    stack = [("dm-0", "block_cache", "kind", "writecache"), ("dm-0", "block_cache", "settings", json.dumps(settings))]
+    found = causes.Observed(rows_of(old, new, settings={("node1", "new"): stack}))
+    sides = found.repeats_of("node1", {name: {"node1": cells[0]} for name, cells in (("bare", old), ("other", new))})
+    share, rate = found.written_back_from(sides["other"]), None if caches else sides["bare"][0].moved
+    said = causes.burst_of(sides["other"], "the rate of the origin", written_back_from=share, origin=rate)
+    if full is None:
+        assert said == f"At this rate the cache ({size} MB) does not fill up: from 50 % on it is written back as fast."
+    else:
+        assert f"is full after {full}, then the rate of the origin" in said
 
 
 # In an hour 13 GB are written, of which 100 MB are not written back at the end.

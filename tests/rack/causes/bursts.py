@@ -56,10 +56,10 @@ def main() -> int:
         [cache] = rows.flows["node1", "long", cell, 1].caches
         second, full = filled(samples, (cache.size or 0) * type_of(cache.type or "").dirty_at_most)
         predicted = float(found.group(1)) * _UNITS[found.group(2)] if found else None
-        if predicted is None:
-            right = not full and "does not fill up" in said
+        if full:
+            right = predicted is not None and abs(predicted / second - 1) <= 0.2
         else:
-            right = abs(predicted / second - 1) <= 0.2 if full else predicted >= 0.8 * second
+            right = "does not fill up" in said or (predicted is not None and predicted >= 0.8 * second)
         wrong += not right
         print(f"{'ok   ' if right else 'WRONG'} {cell}: {f'full at {second:.0f} s' if full else f'not full at {second:.0f} s'}; {said or 'no burst'}")
     return int(wrong > 0)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path[:0] = [os.environ.get("ANSIBLE_COLLECTIONS_PATH", "")]
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.bcache import BcacheSettings
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.curve import IDEAL, Kind, curves
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.load import load_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.models import Reuse
@@ -25,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.types import MODELS
 
 KINDS = {
-    "bcache": Kind("bcache", "writeback"),
+    "bcache": Kind("bcache", "writeback", settings=BcacheSettings(bucket=64 * 1024)),
     "dm_cache": Kind("dm_cache", "writethrough", block=32 * 1024),
     "writecache": Kind("writecache", "writeback"),
 }

@@ -87,7 +87,7 @@ def main() -> int:
             if name != "bcache":
                 predicted, lru = (in_blocks(trace, index, one, size) for one in (KINDS[name], Kind(IDEAL, KINDS[name].mode, KINDS[name].block)))
             low, high = predicted - (point.hits - point.low), predicted + (point.high - point.hits)
-            is_right, is_narrow = low <= share <= high, high - low <= 0.1
+            is_right, is_narrow = low <= share <= high, high - low <= 0.1 + 1e-9
             every, right, narrow, closer = every + 1, right + is_right, narrow + is_narrow, closer + (abs(predicted - share) < abs(lru - share))
             print(
                 f"{'ok   ' if is_right else 'WRONG'} {here['load']:6} {here['mebibytes']:4} MiB {name:10} {what:9} counted {share:6.1%},"

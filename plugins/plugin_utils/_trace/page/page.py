@@ -32,7 +32,8 @@ if t.TYPE_CHECKING:
 _MOST_POINTS, _MOST_DEVICES = 720, 12
 CURVE_NOTE = (
     "What a cache of this size would have served of the recorded requests of all devices together, from empty. "
-    "Of a request on several blocks all must be in the cache. lru is an ideal cache of what was accessed last. "
+    "Of a request on several blocks all must be in the cache. lru is an ideal cache of what was accessed last; of writes it "
+    "counts those whose block it has, and the types those that they absorb. "
     "Intervals are of 95 %: from the sample, and from what is assumed of the type."
 )
 #: Names and titles.

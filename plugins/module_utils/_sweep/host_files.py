@@ -286,7 +286,7 @@ class HostFilesLayer(Layer[HostFilesState, str]):
             yield f"A measurement holds the spool {folder} on this host: wait for its end."
 
     def _traces(self) -> t.Iterator[str]:
-        for home in sorted((self.root / host_files.STATE / "traces").glob("*/")):
+        for home in sorted(one for one in (self.root / host_files.STATE / "traces").glob("*") if one.is_dir()):
             if is_alive(_json(home / STATUS_FILE)):
                 yield f"The trace {home.name} is being recorded on this host: wait for its end, or stop it (cachefleet.storage.io_trace with state: stopped)."
             elif (home / STATUS_FILE).exists():

@@ -13,7 +13,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._trace import f
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import Library
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_integer
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import block as block_text
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure, share
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, figure, share
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import size as size_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.types import MODELS
 
 if t.TYPE_CHECKING:
@@ -86,10 +87,10 @@ def recommend(points: t.Sequence[CurvePoint], trace: Trace, prices: Prices = Pri
         return Recommendation(None, "No cache is recommended: there is no curve of a type that can be built.", basis, {})
     top = max(real, key=lambda point: _served(point, load))
     if _served(top, load) < _LEAST <= _warm(top, load) or _warm(top, load) - _served(top, load) > _COLD:
-        sentence = f"The trace is too short to recommend a cache of {_gb(top.size)}, record for longer: {_coldness(top, load)}"
+        sentence = f"The trace is too short to recommend a cache of {size_text(top.size)}, record for longer: {_coldness(top, load)}"
         return Recommendation(None, sentence, basis, {})
     if _served(top, load) < _LEAST:
-        return Recommendation(None, f"A cache is not worth it: even {_gb(top.size)} serve only {share(_served(top, load))} of the requests.", basis, {})
+        return Recommendation(None, f"A cache is not worth it: even {size_text(top.size)} serve only {share(_served(top, load))} of the requests.", basis, {})
     knees = [_knee(curve, load, prices) for curve in _curves(real)]
     point = _best(knees, load, prices)
     return Recommendation(point, _sentence(point, real), (*_basis(point, load, prices, knees), _coldness(point, load), *basis), _entry(point, trace))
@@ -156,18 +157,20 @@ def _wear(point: CurvePoint) -> float:
 def _sentence(point: CurvePoint, points: t.Sequence[CurvePoint]) -> str:
     subject, value = ("reads", point.read_hits) if "writethrough" in MODELS[point.type].modes else ("writes", point.write_hits)
     error = 100 * (point.high - point.low) / 2
-    sentence = f"{_gb(point.size)} serve {100 * value:.0f} ± {max(error, 1):.0f} % of the {subject} as {point.type} in {point.mode}"
+    sentence = f"{size_text(point.size)} serve {count(100 * value)} ± {count(max(error, 1))} % of the {subject} as {point.type} in {point.mode}"
     same = [one for one in points if (one.type, one.mode, one.block) == (point.type, point.mode, point.block) and one.size > point.size]
     if not same:
         return f"{sentence}; no larger one was examined."
     larger = min(same, key=lambda one: abs(one.size - _LARGER * point.size))
     more = (larger.read_hits if subject == "reads" else larger.write_hits) - value
-    return f"{sentence}; {figure(larger.size / point.size)} times as much adds {max(100 * more, 0):.0f} points."
+    return f"{sentence}; {figure(larger.size / point.size)} times as much adds {count(max(100 * more, 0))} points."
 
 
 def _basis(point: CurvePoint, load: _Load, prices: Prices, knees: t.Sequence[CurvePoint]) -> tuple[str, ...]:
     found = [f"{share(_served(point, load))} of the requests do not wait for the origin; {share(load.reads)} of all are reads."]
-    others = [f"{one.type} in {one.mode} with {block_text(one.block)}: {share(_served(one, load))} with {_gb(one.size)}" for one in knees if one is not point]
+    others = [
+        f"{one.type} in {one.mode} with {block_text(one.block)}: {share(_served(one, load))} with {size_text(one.size)}" for one in knees if one is not point
+    ]
     if others:
         found.append(f"Of the others, at the knee of their curves: {'; '.join(others)}.")
     if point.mode == "writeback":
@@ -205,7 +208,3 @@ def _entry(point: CurvePoint, trace: Trace) -> dict[str, t.Any]:
         entry["size"] = f"{max(point.size // MIB, 1)}M"
         entry |= {"settings": {"block_size": point.block}} if "kind" in entry else {"chunk_size": f"{point.block // KIB}K"}
     return entry | ({"mirror": True} if point.mode == "writeback" else {})
-
-
-def _gb(size: int) -> str:
-    return f"{size / 1e9:.3g} GB"

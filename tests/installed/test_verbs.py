@@ -14,7 +14,7 @@ _BY_PLAYBOOK = {
     *("benchmark_plan", "campaign", "collect", "release_runner", "report", "wait_for_runner"),  # benchmark
     *("cache_layers", "describe", "plan", "power_loss", "summary", "sweep", "verify_host", "verify_inventory"),
 }
-_HERE = {"compare", "describe_groups", "results", "storage_network", "trace_report", "wait_for_flush"}
+_HERE = {"compare", "describe_groups", "io_trace", "results", "storage_network", "trace_report", "wait_for_flush"}
 
 
 def test_every_verb_is_used(attack):
@@ -69,6 +69,16 @@ def test_a_recorded_load_is_reported(attack):
     assert {"report.html", "fitted_suite.yml", "replay-0.log", "shared"} <= {path.name for path in traces.iterdir()}
     done = attack.play("cachefleet.storage.trace_report")
     assert done.returncode == 2 and "trace_report_folder" in done.stdout, done.stdout
+
+
+def test_a_trace_of_any_size_is_not_fetched(attack):
+    traces = attack.folder / "fetched"
+    entry = {"size": 1 << 60, "sha256": "0" * 64}
+    attack.plan["instead"] = {"plugins.modules.io_trace": {"changed": False, "running": False, "files": {"trace.json": entry, "requests.bin": entry}}}
+    named = {"io_trace_devices": ["/dev/sda"], "io_trace_name": "monday", "io_trace_state": "stopped", "io_trace_results": str(traces)}
+    done = attack.play("cachefleet.storage.io_trace", "--limit", "bad", "-e", json.dumps(named), hostile=("bad",))
+    assert done.returncode == 2 and "nothing was fetched" in " ".join(done.stdout.split()), done.stdout + done.stderr
+    assert not list(traces.rglob("*"))
 
 
 def test_network_and_flush(attack):

@@ -39,25 +39,25 @@ class ActionModule(Verb):
         sentences = [found.recommendation.sentence, *found.recommendation.rests_on, *contents.sentences(found.contents)]
         self._display.display("\n".join(["", f"{page.title_of(found)}:", *(f"- {one}" for one in sentences), ""]))
         output = (Path(options["output"]) / (folder.name if several else "")) if options["output"] else folder
-        files = {} if self._task.check_mode else _write(output, page.makers(found, "recorded_load") | _copies(trace, found, options["key"]))
+        files = {} if self._task.check_mode else _write(output, page.makers(found, "recorded_load") | self._copies(trace, found, options["key"]))
         if files:
             self._display.display(f"Report: {files['report.html']} (open it in a browser; it needs no network)\n")
         return {"host": trace.host, "name": trace.name, "sentences": sentences, "entry": dict(found.recommendation.entry), "files": files}
 
-
-def _copies(trace: Trace, found: analysis.Analysis, key: str) -> dict[str, t.Callable[[], str | bytes]]:
-    """Logs for a replay, of devices that can be replayed, and with a key a copy for others."""
-    made: dict[str, t.Callable[[], str | bytes]] = {}
-    for place, one in enumerate(found.contents.devices):
-        try:
-            log = analysis.replay_log(trace, place, one)
-        except TraceError:
-            continue
-        made[f"replay-{place}.log"] = lambda log=log: log
-    if key:
-        described, requests = shared.scrambled(trace, key)
-        made |= {f"shared/{trace_format.TRACE_FILE}": lambda: described, f"shared/{trace_format.REQUESTS_FILE}": lambda: requests}
-    return made
+    def _copies(self, trace: Trace, found: analysis.Analysis, key: str) -> dict[str, t.Callable[[], str | bytes]]:
+        """Logs for a replay, of devices that can be replayed, and with a key a copy for others."""
+        made: dict[str, t.Callable[[], str | bytes]] = {}
+        for place, one in enumerate(found.contents.devices):
+            try:
+                log = analysis.replay_log(trace, place, one)
+            except TraceError as error:
+                self._display.display(f"No log for a replay: {error.message}\n")
+                continue
+            made[f"replay-{place}.log"] = lambda log=log: log
+        if key:
+            described, requests = shared.scrambled(trace, key)
+            made |= {f"shared/{trace_format.TRACE_FILE}": lambda: described, f"shared/{trace_format.REQUESTS_FILE}": lambda: requests}
+        return made
 
 
 def _write(output: Path, makers: t.Mapping[str, t.Callable[[], str | bytes]]) -> dict[str, str]:
@@ -67,4 +67,9 @@ def _write(output: Path, makers: t.Mapping[str, t.Callable[[], str | bytes]]) ->
             path.parent.mkdir(parents=True, exist_ok=True)
             made = make()
             path.write_bytes(made) if isinstance(made, bytes) else write_text(path, made)
+    # What an earlier report had and this one has not would be taken for a part of it.
+    for path in (output / page.CACHE_FILE, output / page.SUITE_FILE, *output.glob("replay-[0-9]*.log")):
+        if path.name not in makers:
+            with explained(output, f"removing {path.name} of an earlier report"):
+                path.unlink(missing_ok=True)
     return {name: str(output / name) for name in makers}

@@ -27,6 +27,13 @@ DATA = trace_format.OPERATIONS[:2]
 _NEGLIGIBLE, _BURST = 0.05, 3
 #: Windows of a recording of less than two hours, and the most of any.
 _WINDOWS, _HOUR, _MOST_WINDOWS = 12, 3600.0, 24 * 60
+#: How a recording ended before its time; a recorder that was killed has left "error".
+_EARLY = {
+    "stopped": "was stopped before its time",
+    "device": "ended when a device disappeared",
+    "bytes": "ended at its limit of bytes",
+    "error": "was interrupted by an error or a kill",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +95,7 @@ class DeviceContents:
 
 @dataclasses.dataclass(frozen=True)
 class Contents:
-    """A whole trace. :param window: seconds of a window of the working set."""
+    """A whole trace. :param window: seconds of a window of the working set. :param ended: why the recording ended."""
 
     name: str
     host: str
@@ -97,13 +104,14 @@ class Contents:
     lost: int
     window: float
     devices: tuple[DeviceContents, ...]
+    ended: str = ""
 
 
 def contents_of(trace: Trace) -> Contents:
     """:returns: the counted figures, and what its sample shows."""
     window = max(_HOUR, trace.seconds / _MOST_WINDOWS) if trace.seconds >= 2 * _HOUR else trace.seconds / _WINDOWS
     devices = tuple(_device(trace, place, one, window) for place, one in enumerate(trace.devices))
-    return Contents(trace.name, trace.host, trace.seconds, trace.rate, trace.lost, window, devices)
+    return Contents(trace.name, trace.host, trace.seconds, trace.rate, trace.lost, window, devices, trace.ended)
 
 
 def _device(trace: Trace, place: int, device: TracedDevice, window: float) -> DeviceContents:
@@ -168,6 +176,8 @@ def sentences(found: Contents) -> list[str]:
     sampled = "all of them are in the sample" if found.rate == 1 else f"the sample has {share(found.rate, 1)} of all regions"
     total = sum(one.requests for one in found.devices)
     said = [f"{count(total)} requests of {counted(len(found.devices), 'device')} in {duration(found.seconds)}; {sampled}."]
+    if found.ended in _EARLY:
+        said.append(f"The recording {_EARLY[found.ended]}: what follows is of the time until then.")
     if found.lost:
         said.append(f"Lost events: {count(found.lost)} ({share(found.lost / (found.lost + total), 1)}). The figures are those of the others.")
     for one in found.devices:

@@ -31,6 +31,8 @@ _GROWTH = 0.25
 _EQUAL = 0.02
 #: With first accesses and without them the hits may differ by so much; of a trace that is longer they would differ less.
 _COLD = 0.25
+#: Of a trace that has lost a larger share of its events no cache is recommended.
+_LOST = 0.05
 #: How much larger a cache the answer is compared with.
 _LARGER = 4
 _DAY = 86_400
@@ -55,9 +57,9 @@ class Recommendation:
     """A cache, or that none is worth it.
 
     :param point: the recommended one; without it no cache is recommended.
-    :param sentence: the answer for a person.
+    :param sentence: the answer.
     :param rests_on: what it rests on, one sentence each.
-    :param entry: an entry of ``block_cache_caches`` without its devices; empty if no cache is recommended.
+    :param entry: an entry of ``block_cache_caches`` without its cache devices; empty if no cache is recommended, or one for several devices.
     """
 
     point: CurvePoint | None
@@ -83,8 +85,12 @@ def recommend(points: t.Sequence[CurvePoint], trace: Trace, prices: Prices = Pri
     load = _load_of(trace)
     real = [point for point in points if point.type in MODELS]
     basis = _sizes(trace)
+    if len(trace.devices) > 1:
+        basis += (f"The cache is one for all {len(trace.devices)} devices together: record each of them by itself for a cache of its own.",)
     if not real:
         return Recommendation(None, "No cache is recommended: there is no curve of a type that can be built.", basis, {})
+    if trace.lost > _LOST * (trace.lost + load.rate * trace.seconds):
+        return Recommendation(None, "No cache is recommended: too many events were lost. Record fewer devices at once.", basis, {})
     top = max(real, key=lambda point: _served(point, load))
     if _served(top, load) < _LEAST <= _warm(top, load) or _warm(top, load) - _served(top, load) > _COLD:
         sentence = f"The trace is too short to recommend a cache of {size_text(top.size)}, record for longer: {_coldness(top, load)}"
@@ -156,7 +162,8 @@ def _wear(point: CurvePoint) -> float:
 
 def _sentence(point: CurvePoint, points: t.Sequence[CurvePoint]) -> str:
     subject, value = ("reads", point.read_hits) if "writethrough" in MODELS[point.type].modes else ("writes", point.write_hits)
-    error = 100 * (point.high - point.low) / 2
+    # The interval is wider downwards where a cache may be bypassed while it is congested.
+    error = 100 * max(point.high - point.hits, point.hits - point.low)
     sentence = f"{size_text(point.size)} serve {count(100 * value)} ± {count(max(error, 1))} % of the {subject} as {point.type} in {point.mode}"
     same = [one for one in points if (one.type, one.mode, one.block) == (point.type, point.mode, point.block) and one.size > point.size]
     if not same:
@@ -200,6 +207,8 @@ def _sizes(trace: Trace) -> tuple[str, ...]:
 
 
 def _entry(point: CurvePoint, trace: Trace) -> dict[str, t.Any]:
+    if len(trace.devices) > 1:
+        return {}
     device = trace.devices[0].name
     name = device.rpartition("/")[2] or "cached"
     model = MODELS[point.type]

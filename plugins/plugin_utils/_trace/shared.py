@@ -32,8 +32,8 @@ def scrambled(trace: Trace, key: str) -> tuple[str, bytes]:
     if not key:
         raise TraceError("A scrambled copy of a trace needs a key.")
     devices = [{"name": f"device-{place}", **{name: one.raw[name] for name in _COPIED if name in one.raw}} for place, one in enumerate(trace.devices)]
-    described = {"schema": trace_format.SCHEMA, "name": "trace", "host": "host", "seconds": trace.seconds, "lost": trace.lost, "scrambled": True}
-    described |= {"limit": round(trace.rate * trace_format.HASHES), "devices": devices}
+    described = {"schema": trace_format.SCHEMA, "name": "trace", "host": "host", "seconds": trace.seconds, "lost": trace.lost, "ended": trace.ended}
+    described |= {"scrambled": True, "limit": round(trace.rate * trace_format.HASHES), "devices": devices}
     return json.dumps(described, indent=1) + "\n", _renamed(_cut(trace), key).tobytes()
 
 

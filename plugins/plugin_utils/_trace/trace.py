@@ -59,7 +59,7 @@ class Trace:
 
     :param seconds: how long it was recorded.
     :param rate: the sampled share of the regions, above 0 and at most 1.
-    :param lost: events that are missing.
+    :param lost: events that are missing; ``ended``: why the recording ended, empty if that is not known.
     :param requests: a structured array with the fields of ``format.FIELDS``, by time; use :meth:`accesses`.
     :param scrambled: the sampled share if regions were renamed and requests cut to those that were sampled (``shared.py``), else 0.
     """
@@ -72,6 +72,7 @@ class Trace:
     devices: tuple[TracedDevice, ...]
     requests: t.Any
     scrambled: float = 0.0
+    ended: str = ""
 
     def accesses(self, block: int, devices: t.Collection[int] = ()) -> t.Any:
         """The sampled accesses to blocks, by time: a request on several blocks is an access to each of them.
@@ -147,14 +148,14 @@ def made_trace(described: t.Mapping[str, t.Any], requests: t.Any, where: str) ->
     devices = tuple(
         TracedDevice(optional_text(one.get("name")) or "", optional_integer(one.get("bytes")) or 0, one) for one in map(mapping, described.get("devices") or [])
     )
-    seconds, limit = number(described.get("seconds")), optional_integer(described.get("limit"))
-    if not seconds or seconds <= 0 or not limit or not 0 < limit <= trace_format.HASHES or not devices:
-        raise TraceError(f"The trace in {where} does not state its duration, its sampling limit and its devices.")
+    seconds, limit, lost = number(described.get("seconds")), optional_integer(described.get("limit")), optional_integer(described.get("lost"))
+    if not seconds or seconds <= 0 or not limit or not 0 < limit <= trace_format.HASHES or lost is None or not devices:
+        raise TraceError(f"The trace in {where} does not state its duration, its sampling limit, its lost events and its devices.")
     if len(requests) and (int(requests["device"].max()) >= len(devices) or int(requests["operation"].max()) >= len(trace_format.OPERATIONS)):
         raise TraceError(f"The trace in {where} has requests of a device or operation that it does not name.")
     moved = requests["operation"] <= trace_format.WRITE
     if len(requests) and (int(requests["sector"].max()) >= _MOST_SECTORS or (requests["sectors"][moved] >= _MOST_MOVED).any()):
         raise TraceError(f"The trace in {where} has requests at an offset or of a size that no device has.")
     name, host = optional_text(described.get("name")) or "", optional_text(described.get("host")) or ""
-    rate, lost = limit / trace_format.HASHES, optional_integer(described.get("lost")) or 0
-    return Trace(name, host, seconds, rate, lost, devices, requests, rate if described.get("scrambled") is True else 0.0)
+    rate, ended = limit / trace_format.HASHES, optional_text(described.get("ended")) or ""
+    return Trace(name, host, seconds, rate, lost, devices, requests, rate if described.get("scrambled") is True else 0.0, ended)

@@ -30,6 +30,8 @@ if t.TYPE_CHECKING:
 
 #: Points of one line; devices that have charts.
 _MOST_POINTS, _MOST_DEVICES = 720, 12
+#: Files that a report has only if there is something to say.
+SUITE_FILE, CACHE_FILE = "fitted_suite.yml", "recommended_cache.yml"
 CURVE_NOTE = (
     "What a cache of this size would have served of the recorded requests of all devices together, from empty. "
     "Of a request on several blocks all must be in the cache. lru is an ideal cache of what was accessed last; of writes it "
@@ -218,7 +220,7 @@ def makers(a: Analysis, suite: str) -> dict[str, t.Callable[[], str]]:
     """
     found = {"report.html": lambda: render(a), "report.md": lambda: markdown(a), "report.json": lambda: json_text(a), "curves.csv": lambda: csv_text(a)}
     if a.fitted:
-        found["fitted_suite.yml"] = lambda: "---\n" + dump(analyses.suite(a, suite))
+        found[SUITE_FILE] = lambda: "---\n" + dump(analyses.suite(a, suite))
     if a.recommendation.entry:
-        found["recommended_cache.yml"] = lambda: "---\n" + entry_text(a)
+        found[CACHE_FILE] = lambda: "---\n" + entry_text(a)
     return found

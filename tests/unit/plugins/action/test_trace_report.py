@@ -53,8 +53,13 @@ def test_another_folder_and_a_copy_for_others(folder: Path, tmp_path: Path) -> N
     assert Path(result["reports"][0]["files"]["shared/trace.json"]) == tmp_path / "out/shared/trace.json"
     copied = read_trace(tmp_path / "out/shared")
     assert copied.scrambled == 1.0 and len(copied.accesses(4096)) == len(read_trace(folder / "db1").accesses(4096))
-    again, _printed = run(path=str(tmp_path / "out/shared"), sizes=["1M"])
+    stale = [tmp_path / "out/shared" / name for name in ("replay-0.log", "recommended_cache.yml")]
+    for path in stale:
+        path.write_text("of an earlier report")
+    again, printed = run(path=str(tmp_path / "out/shared"), sizes=["1M"])
     assert "replay-0.log" not in again["reports"][0]["files"], "of renamed regions nothing can be replayed"
+    assert "No log for a replay: device-0 cannot be replayed" in printed and not stale[0].exists()
+    assert not stale[1].exists() or "earlier" not in stale[1].read_text()
     several, _printed = run(path=str(folder), sizes=["1M"], output=str(tmp_path / "all"))
     assert [Path(one["files"]["report.md"]).parent.name for one in several["reports"]] == ["db1", "db2"]
 

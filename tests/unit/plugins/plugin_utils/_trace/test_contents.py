@@ -89,6 +89,14 @@ def test_causes_of_low_hit_ratios_are_found_without_a_histogram_of_the_cache() -
     assert "whole blocks" not in said(recorded(whole, 8, 0))
 
 
+@pytest.mark.parametrize(
+    ("ended", "said"), [("stopped", "was stopped before its time"), ("error", "was interrupted by an error or a kill"), ("device", "a device disappeared")]
+)
+def test_a_recording_that_ended_early_says_so(ended: str, said: str) -> None:
+    early, whole = (contents.sentences(contents.contents_of(contents.dataclasses.replace(recorded([0], 8, 0), ended=how))) for how in (ended, "time"))
+    assert said in early[1] and [*early[:1], *early[2:]] == whole
+
+
 def test_lost_events_and_several_devices_are_named() -> None:
     trace = recorded([0], 8, 0)
     twice = contents.dataclasses.replace(trace, devices=trace.devices * 2, lost=1)

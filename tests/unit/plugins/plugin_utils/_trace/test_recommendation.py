@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import pytest
@@ -43,6 +44,23 @@ def test_the_knee_is_recommended() -> None:
     assert found.rests_on[0] == "50 % of the requests do not wait for the origin; 70 % of all are reads."
     cold = "10 % of the reads were the first access to their block, which no cache serves"
     assert found.rests_on[-1] == f"{cold}; 50 % of the requests do not wait for the origin with them, 55 % without them."
+
+
+def test_no_entry_is_written_for_several_devices_which_share_the_cache_of_the_curves() -> None:
+    trace = trace_of(STEPS, seconds=1)
+    found = recommended(CURVE, trace=dataclasses.replace(trace, devices=trace.devices * 2))
+    assert found.point is not None and not found.entry
+    assert found.rests_on[-1] == "The cache is one for all 2 devices together: record each of them by itself for a cache of its own."
+
+
+@pytest.mark.parametrize(("lost", "is_recommended"), [(50, True), (100, False)])
+def test_no_cache_is_recommended_if_many_events_were_lost(lost: int, is_recommended: bool) -> None:
+    found = recommended(CURVE, trace=dataclasses.replace(trace_of(STEPS, seconds=1), lost=lost))
+    assert bool(found.entry) is is_recommended and ("too many events were lost" in found.sentence) is not is_recommended
+
+
+def test_an_interval_that_is_wider_downwards_is_stated_by_its_wider_side() -> None:
+    assert "71 ± 7 % of the reads" in recommended([*CURVE[:2], dataclasses.replace(CURVE[2], low=CURVE[2].hits - 0.07), *CURVE[3:]]).sentence
 
 
 def test_what_only_caches_writes_is_judged_by_them() -> None:

@@ -62,6 +62,7 @@ def test_the_hash_of_arrays_is_that_of_the_host() -> None:
         ({"seconds": 0}, "does not state its duration"),
         ({"limit": trace_format.HASHES + 1}, "does not state its duration"),
         ({"devices": []}, "its devices"),
+        ({"lost": None}, "its lost events"),
         ({"devices": [{"name": "/dev/sda"}]}, "that it does not name"),
         ({"record": (0, 1 << 48, 8, 8, 1, 1, 0, 0)}, "at an offset or of a size"),
         ({"record": (0, 0, 1 << 22, 8, 1, 1, 0, 0)}, "at an offset or of a size"),

@@ -213,7 +213,7 @@ class TraceRun:
         running = is_alive(status)
         state = str(status.get("state") or "")
         if status and not running and state not in ENDED:
-            state, status["message"] = "failed", "The recorder on this host was ended without a last word, for example by a signal or a reboot."
+            state, status["message"] = "failed", "The recorder on this host ended unexpectedly, for example by a signal or a reboot."
         return {"running": running, "state": state, "message": str(status.get("message") or ""), "folder": str(self.home)}
 
 

@@ -206,7 +206,7 @@ def test_a_recorder_that_was_killed_is_a_failure(host: Host) -> None:
     host.report(pid_started=1)
     found = host.run().stop(check_mode=False)
     assert (found["changed"], found["running"], found["state"]) == (False, False, "failed")
-    assert "ended without a last word" in found["message"]
+    assert "ended unexpectedly" in found["message"]
 
 
 def test_a_running_recorder_is_stopped(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:

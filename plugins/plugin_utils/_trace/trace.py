@@ -13,8 +13,8 @@
         "minutes": [{"minute": 0, "read": [requests, bytes], "write": [...], "flush": [...], "discard": [...], "busiest": requests in its busiest second}],
      }]}
 
-``lost`` are events that the kernel or the recorder dropped; ``ended`` is time, bytes, stopped, device or error, and ``message`` a sentence
-about it. What was not counted is missing.
+``lost`` are events that the kernel or the recorder dropped; ``ended`` is time, bytes, stopped, device or error, ``message`` a sentence about it.
+What was not counted is missing.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
-_SAID = re.compile(r"is full after ([0-9.]+) (s|min|h)")
+_SAID = re.compile(r"is full after ([0-9.]+) (s|min|h)( or later)?")
 _UNITS = {"s": 1, "min": 60, "h": 3600}
 #: A cache that is as dirty as it becomes, and one that is full.
 _FULL, _NEARLY = 0.97, 0.9
@@ -56,7 +56,9 @@ def main() -> int:
         [cache] = rows.flows["node1", "long", cell, 1].caches
         second, full = filled(samples, (cache.size or 0) * type_of(cache.type or "").dirty_at_most)
         predicted = float(found.group(1)) * _UNITS[found.group(2)] if found else None
-        if full:
+        if found and found.group(3):
+            right = second >= 0.8 * predicted
+        elif full:
             right = predicted is not None and abs(predicted / second - 1) <= 0.2
         else:
             right = "does not fill up" in said or (predicted is not None and predicted >= 0.8 * second)

@@ -498,12 +498,17 @@ def burst_of(repeats: t.Sequence[Repeat], then: str, *, written_back_from: float
     net, (cache, _r, seconds), used = median(rates), caches[0], repeats[0].one.target_size
     if full is None or start is None or not net or net < 0:
         return "This may be a burst: how long it lasts is not known, because the size of the cache or the rate at which it fills is not."
-    slower = max(full - max(start, full * written_back_from), 0.0)
+    # Cells that went beyond it have measured it.
+    reached = median(one.dirty_end or 0 for one, _r, _seconds in caches) or 0.0
+    slower = 0.0 if reached > full * written_back_from else full * (1 - written_back_from)
     first, later = max(full - start - slower, 0.0) / net, ""
     if slower and origin is None:
         later = f" or later, as it is written back from {share(written_back_from)} on"
     elif slower and origin is not None and origin >= net:
         return f"At this rate the cache ({size(cache.size)}) does not fill up: from {share(written_back_from)} on it is written back as fast."
+    elif type_of(cache.type or "").dirty_at_most < 1:
+        # bcache: a controller raises the rate of writing back as long as more than writeback_percent is dirty.
+        later = " or later, as it is written back meanwhile"
     lasts = first + slower / (net - (origin or 0.0))
     larger = f" if the working set is larger (it was {size(used)})" if used and used <= (cache.size or 0) else ""
     shown = f"the cell of {estimate(seconds)} {'is too short to show it' if lasts > seconds else 'contains it'}"

@@ -1,15 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One requirement and the repeats of one host: pass, fail, or measure again. Pure.
+"""One requirement and the repeats of one host: pass, fail, or measure again. Pure. docs/statistics.md explains the test.
 
-Logarithms of repeats are taken as normal with a memory: repeats that follow each other are alike (drift, neighbours), by an autoregressive process of
-first order. The mean is the best one under it, its error is that of all looks (:mod:`statistics.spending`). One host has few repeats, so the noise is
-that of its class, moderated by its own as far as hosts of the class differ in it (Smyth 2004), and the memory is the largest that the repeats of the
-class do not contradict, at least 0.5 as long as they cannot tell.
-
-A host passes if it is certainly more than 5 % on the good side of the limit, and fails if it is certainly on the bad side; between them it stays
-undecided.
+A host passes if it is certainly more than 5 % on the good side of the limit, and fails if it is certainly on the bad side.
 """
 
 from __future__ import annotations
@@ -43,8 +37,8 @@ _FURTHEST = 100.0
 #: The memory that is tried, and what it is as long as the repeats do not tell.
 _MEMORIES, _ASSUMED = tuple(number / 20 for number in range(17)), 0.5
 
-#: Twice the logarithm of the likelihood by which a memory is contradicted: one standard error.
-_CONTRADICTED = 1.0
+#: Twice the logarithm of the likelihood by which a memory is contradicted, one-sided with 95 %.
+_CONTRADICTED = 2.7
 
 #: Hosts from which on their noise says something on that of another.
 _FEWEST_HOSTS = 5

@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 _POWER = 1.5
 
 #: Points of the integration, and standard deviations that it covers.
-_POINTS, _WIDTH = 600, 9.0
+_POINTS, _WIDTH = 300, 9.0
 
 
 @functools.lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import FAIL, NOT_MEASURED, PASS, UNDECIDED, Requirement
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import scipy_special
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST, finite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.spending import nominal_errors
 
 if t.TYPE_CHECKING:
@@ -31,7 +31,7 @@ FAIL_ERROR, PASS_ERROR = 0.001, 0.01
 #: Repeats without which nothing is decided.
 FIRST = 2
 
-#: Repeats that are further from the limit than by this factor are as far: those that measured 0 have no logarithm.
+#: Repeats that miss the limit by more than this factor miss it by this: those that measured 0 have no logarithm.
 _FURTHEST = 100.0
 #: Ends of intervals are at most this far from the limit, as a logarithm.
 _END = math.log(1e6)
@@ -111,8 +111,8 @@ def surplus(requirement: Requirement, values: t.Sequence[float]) -> NDArray[t.An
     """By how much repeats exceed a limit to the good side, as logarithms. Shape (repeats,)."""
     if not requirement.limit:
         raise BadInput(f"{requirement.name}: a limit of 0 cannot be judged from repeats.")
-    ratios = np.clip(finite(values, requirement.name) / requirement.limit, 1 / _FURTHEST, _FURTHEST)
-    return np.log(ratios) if requirement.at_least else -np.log(ratios)
+    logs = np.log(np.maximum(finite(values, requirement.name) / requirement.limit, 1 / LARGEST))
+    return np.maximum(logs if requirement.at_least else -logs, -math.log(_FURTHEST))
 
 
 def errors(requirement: Requirement, checks: int = 1) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import pytest
 from scipy.special import ndtri
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.judge import Noise, errors, judge, noise_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.judge import Noise, errors, judge, noise_of, surplus
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.spending import nominal_errors
 from ansible_collections.cachefleet.storage.tests.unit.support.planted_fleet import REQUIREMENT, fleet, judged
 
@@ -74,6 +74,12 @@ def test_reason_of_an_undecided_host_has_the_repeats_that_are_needed():
 def test_two_repeats_of_one_host_without_a_class_decide_nothing():
     assert judge(REQUIREMENT, (1500, 1510), 12).state == "undecided"
     assert judge(REQUIREMENT, (1500, 1510, 1490, 1505, 1495, 1500), 12).state == "pass"
+
+
+def test_repeats_far_beyond_the_limit_keep_their_noise():
+    assert surplus(REQUIREMENT, (400_000, 500_000)) == pytest.approx([5.9915, 6.2146], abs=1e-3)
+    assert surplus(LATENCY, (0.02, 0.01)) == pytest.approx([6.2146, 6.9078], abs=1e-3)
+    assert list(surplus(REQUIREMENT, (0, 1))) == [-np.log(100)] * 2
 
 
 def test_host_that_is_noisier_than_its_class_is_judged_by_its_own_noise_where_hosts_differ():

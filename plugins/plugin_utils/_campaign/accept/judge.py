@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:
 MARGIN = 0.05
 
 #: Of all hosts that meet a limit these may fail, and of all that do not meet it with the margin these may pass, whatever confidence is written.
-FAIL_ERROR, PASS_ERROR = 0.001, 0.01
+FAIL_ERROR, PASS_ERROR = 0.001, 0.015
 
 #: Repeats without which nothing is decided.
 FIRST = 2
@@ -101,7 +101,7 @@ def judge(requirement: Requirement, values: t.Sequence[float], looks_planned: in
     ends = (None, None) if is_far else tuple(sorted(_base(requirement, float(one)) for one in (found.low[0], found.high[0])))
     state = PASS if found.passed[0] else FAIL if found.failed[0] else UNDECIDED
     shown = "" if is_far else f"{' to '.join(shown_value(requirement, one) for one in ends)} with "
-    sure = text.share(1 - errors(requirement)[state == FAIL], 1 if state == FAIL else 0)
+    sure = text.share(1 - errors(requirement)[state == FAIL], 1)
     more = "" if state != UNDECIDED else f"; {_more(mean, over, noise or noise_of([over]))}"
     reason = f"{_figure(requirement, value)} ({shown}{sure}, {text.counted(count, 'repeat')}){more}"
     return Verdict(state, value, *ends, reason)

@@ -3,7 +3,7 @@
 
 """The error that each look at one mean may spend, where repeats are added until it is decided. Pure. :mod:`looks` is for ranks.
 
-The sum after n of N repeats is (n / N)^1.5 of the whole (Kim and DeMets 1987). What a look may spend follows from the joint distribution of all looks
+The sum after n of N repeats is (n / N)^2 of the whole (Kim and DeMets 1987). What a look may spend follows from the joint distribution of all looks
 (Armitage, McPherson and Rowe 1969).
 """
 
@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 if t.TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_POWER = 1.5
+_POWER = 2
 
 #: Points of the integration, and standard deviations that it covers.
 _POINTS, _WIDTH = 300, 9.0

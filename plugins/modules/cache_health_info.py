@@ -198,6 +198,7 @@ drives:
     written_bytes: {description: 'Bytes written by the host.', type: int}
     capacity: {description: 'Total capacity of an NVMe drive for namespaces in bytes.', type: int}
     unallocated: {description: 'Capacity of an NVMe drive that is not allocated to a namespace, in bytes.', type: int}
+    link_speed: {description: 'Speed of a SATA link in bits per second, as it is used now.', type: int}
     evidence: {description: 'The attribute or field from which each value was read.', type: dict}
 over_provisioning:
   description: The over-provisioning of each SSD, in bytes.

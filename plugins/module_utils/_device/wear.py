@@ -103,6 +103,7 @@ class DriveHealth:
     :param reallocated: sectors or blocks that were replaced; ``pending``: that wait for it; ``media_errors``: that could not be read.
     :param temperature: degrees Celsius.
     :param capacity: bytes of all namespaces of an NVMe drive together with what none of them uses (:attr:`unallocated`).
+    :param link_speed: bits per second of a SATA link as it is used now, which may be less than drive and port support.
     :param evidence: which attribute or field each of these was taken from; of wear that is not clear, why.
     """
 
@@ -129,6 +130,7 @@ class DriveHealth:
     written_bytes: int | None = None
     capacity: int | None = None
     unallocated: int | None = None
+    link_speed: int | None = None
     evidence: t.Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, t.Any]:
@@ -164,6 +166,7 @@ def parse_smartctl(text: str, rc: int, name: str, path: str, device_type: str | 
         power_on_hours=_count(_at(found, "power_on_time", "hours")),
         # A drive without a sensor reports 0.
         temperature=_count(_at(found, "temperature", "current")) or None,
+        link_speed=_link_speed(_at(found, "interface_speed", "current")),
     )
     readers = {"ata": _ata, "scsi": _scsi, "nvme": _nvme}
     values = readers[protocol](found) if protocol in readers else {}
@@ -368,6 +371,10 @@ def _at(found: t.Any, *keys: str) -> t.Any:
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
     return found
+
+
+def _link_speed(current: t.Any) -> int | None:
+    return (_count(_at(current, "units_per_second")) or 0) * (_count(_at(current, "bits_per_unit")) or 0) or None
 
 
 def _rows(found: t.Any, *keys: str) -> list[t.Any]:

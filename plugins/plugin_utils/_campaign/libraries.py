@@ -61,6 +61,7 @@ def _missing(module: str, purpose: str, error: ImportError) -> LibraryMissing:
 duckdb = Library("duckdb", "Reading and writing tables of results")
 numpy = Library("numpy", "Statistics of results")
 scipy_optimize = Library("scipy.optimize", "Statistics of results")
+scipy_special = Library("scipy.special", "Statistics of results")
 scipy_stats = Library("scipy.stats", "Statistics of results")
 ruptures = Library("ruptures", "Finding changes in a series")
 plotly_offline = Library("plotly.offline", "The HTML report")

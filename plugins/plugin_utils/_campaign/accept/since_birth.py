@@ -20,8 +20,8 @@ WORSE, SAME, BETTER, NOT_COMPARABLE = "worse", "same", "better", "not comparable
 #: What may differ in two certificates that are compared; it is named.
 _NAMED = ("firmware", "kernel", "fio_version")
 
-#: What the settings of the device stand for, by name.
-_BY_NAME = "stack_sha256"
+#: That of settings by name, and of much else, such as serial numbers and firmware.
+_STACK = "stack_sha256"
 
 _Key = t.Tuple[str, str, str]
 
@@ -56,7 +56,8 @@ def compare(old: Certificate, new: Certificate) -> tuple[Change, ...]:
             side = "the later" if key in before else "the earlier"
             changes.append(Change(key[0], f"{key[1]} ({key[2]})", NOT_COMPARABLE, f"{side} certificate does not have it"))
         else:
-            changes += _figures(key, before[key], after[key], _differences(*(one.get(key[0], {}) for one in settings)))
+            then, now = (one.get(key[0], {}) for one in settings)
+            changes += _figures(key, before[key], after[key], _differences(then, now, then))
     changes += _facts(old, new)
     order = (WORSE, NOT_COMPARABLE, BETTER, SAME)
     return tuple(sorted(changes, key=lambda one: (order.index(one.state), one.target, one.what)))
@@ -71,21 +72,21 @@ def _measured(certificate: Certificate) -> dict[_Key, Measured]:
     return {(_place(certificate, one.target), one.workload, one.direction): one for one in certificate.measured}
 
 
-def _differences(old: t.Mapping[str, t.Any], new: t.Mapping[str, t.Any]) -> list[str]:
+def _differences(old: t.Mapping[str, t.Any], new: t.Mapping[str, t.Any], names: t.Iterable[str]) -> list[str]:
     """A value that is missing on one side is no difference."""
-    known = [name for name in old if old[name] is not None and new.get(name) is not None and old[name] != new[name]]
+    known = [name for name in names if None not in (old.get(name), new.get(name)) and old[name] != new[name]]
     return [f"{name.replace('_', ' ')} {plain(old[name], 60)} / {plain(new[name], 60)}" for name in known]
 
 
 def _figures(key: _Key, old: Measured, new: Measured, settings: list[str]) -> t.Iterator[Change]:
     target, workload, direction = key
-    sides = [{name: one.conditions.get(name) for name in KEYS if name not in (*_NAMED, _BY_NAME)} for one in (old, new)]
-    different = [*_differences(*sides), *settings]
-    named = "; ".join(_differences(*({name: one.conditions.get(name) for name in _NAMED} for one in (old, new))))
+    sides = old.conditions, new.conditions
+    different = [*_differences(*sides, [name for name in KEYS if name not in (*_NAMED, _STACK)]), *settings]
+    named = _differences(*sides, _NAMED) + ["other details of the stack"] * bool(_differences(*sides, [_STACK]))
     for metric in [name for name in old.figures if name in new.figures]:
         state, reason = (NOT_COMPARABLE, f"measured differently: {'; '.join(different)}") if different else _verdict(metric, old, new)
-        change = Change(target, f"{workload} ({direction}) {metric}", state, reason, old.figures[metric].value, new.figures[metric].value)
-        yield replace(change, reason=f"{reason}; {named}") if named else change
+        values = old.figures[metric].value, new.figures[metric].value
+        yield Change(target, f"{workload} ({direction}) {metric}", state, "; ".join([reason, *named]), *values)
 
 
 def _verdict(metric: str, old: Measured, new: Measured) -> tuple[str, str]:

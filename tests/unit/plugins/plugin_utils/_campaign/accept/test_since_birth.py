@@ -68,6 +68,12 @@ def test_firmware_and_kernel_are_named_and_compared(conditions):
     assert change.state == "worse" and change.reason.endswith(f"/ {value}") and name.replace("_", " ") in change.reason
 
 
+def test_other_details_of_the_stack_are_named():
+    old, new = (certificate(measured(conditions={"stack_sha256": value}, **SLOWER)) for value in "ab")
+    (change,) = compare(old, new)
+    assert change.state == "same" and change.reason.endswith("; other details of the stack")
+
+
 @pytest.mark.parametrize("conditions", [{"bs": "4k"}, {"ioengine": "libaio"}, {"workload_sha256": "bb"}])
 def test_other_measurements_are_not_compared(conditions):
     (change,) = compare(certificate(), certificate(measured(conditions=conditions, **SLOWER)))

@@ -176,9 +176,11 @@ def _certificates(judgements: t.Iterable[Judgement], context: Context) -> t.Iter
         parts = own, verdicts.get(host, []), measured.get(host, [])
         yield Certificate(HOST, host, *common, *map(tuple, parts), tuple(notes))
         for serial in dict.fromkeys(one.serial for one in own if plain(one.serial)):
-            targets = {one.target for one in own if one.serial == serial}
+            mine = [one for one in own if one.serial == serial]
+            targets, models = {one.target for one in mine}, sorted({one.model for one in mine})
             others = [name for name in owners[serial] if name != host]
             notes = [f"This serial number is also reported by {listed(others, 20)}."] if others else []
+            notes += [f"Drives of several models report this serial number: {listed(models, 20)}."] if len(models) > 1 else []
             yield Certificate(DRIVE, serial, *common, *(tuple(one for one in some if one.target in targets) for some in parts), tuple(notes))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -175,9 +176,11 @@ def _certificates(judgements: t.Iterable[Judgement], context: Context) -> t.Iter
         parts = own, verdicts.get(host, []), measured.get(host, [])
         yield Certificate(HOST, host, *common, *map(tuple, parts), tuple(notes))
         for serial in dict.fromkeys(one.serial for one in own if plain(one.serial)):
-            targets = {one.target for one in own if one.serial == serial}
+            mine = [one for one in own if one.serial == serial]
+            targets, models = {one.target for one in mine}, sorted({one.model for one in mine})
             others = [name for name in owners[serial] if name != host]
             notes = [f"This serial number is also reported by {listed(others, 20)}."] if others else []
+            notes += [f"Drives of several models report this serial number: {listed(models, 20)}."] if len(models) > 1 else []
             yield Certificate(DRIVE, serial, *common, *(tuple(one for one in some if one.target in targets) for some in parts), tuple(notes))
 
 
@@ -190,8 +193,8 @@ def _by_host(some: t.Iterable[t.Any]) -> dict[str, list[t.Any]]:
 
 def content_of(one: Certificate) -> str:
     """The canonical text: names in order, UTF-8, its own hash, a newline at the end."""
-    plain_data = _cleaned(dataclasses.asdict(one))
-    return _canonical({**plain_data, "sha256": _hash_of(plain_data)})
+    data = _cleaned(one)
+    return _canonical({**data, "sha256": _hash_of(data)})
 
 
 def _canonical(data: t.Mapping[str, t.Any]) -> str:
@@ -203,13 +206,16 @@ def _hash_of(data: t.Mapping[str, t.Any]) -> str:
 
 
 def _cleaned(value: t.Any) -> t.Any:
-    if isinstance(value, dict):
-        return {plain(name): _cleaned(one) for name, one in value.items()}
+    """As JSON has it: text of hosts in one line of limited length, and no number that is none."""
+    if isinstance(value, str):
+        return value if value.isprintable() and len(value) <= _LONGEST_TEXT else plain(value, _LONGEST_TEXT)
     if isinstance(value, (list, tuple)):
         return [_cleaned(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return plain(value, _LONGEST_TEXT) if isinstance(value, str) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping) or dataclasses.is_dataclass(value):
+        return {_cleaned(name): _cleaned(one) for name, one in (value if isinstance(value, Mapping) else vars(value)).items()}
+    return value
 
 
 def read(path: Path) -> Certificate:
@@ -242,7 +248,7 @@ def parse(content: bytes) -> Certificate:
 def _decoded(kind: t.Any, value: t.Any, where: str) -> t.Any:
     """A value of JSON as what an annotation says."""
     origin, inner = t.get_origin(kind), t.get_args(kind)
-    hints = t.get_type_hints(kind) if dataclasses.is_dataclass(kind) else {}
+    hints = _hints(kind) if dataclasses.is_dataclass(kind) else {}
     if hints and isinstance(value, dict) and hints.keys() == value.keys():
         return kind(**{name: _decoded(hint, value[name], name) for name, hint in hints.items()})
     if origin is tuple and isinstance(value, list):
@@ -253,6 +259,9 @@ def _decoded(kind: t.Any, value: t.Any, where: str) -> t.Any:
     if any(_fits(one, value) for one in scalars):
         return value
     raise ResultsError(f"{where} is not what a certificate has there")
+
+
+_hints = functools.cache(t.get_type_hints)
 
 
 def _fits(kind: t.Any, value: t.Any) -> bool:

@@ -95,6 +95,13 @@ def test_hosts_with_the_same_serial_number_do_not_overwrite_each_other(tmp_path,
     assert notes == ([("This serial number is also reported by b.",), ("This serial number is also reported by a.",)] if other == "S1" else [(), ()])
 
 
+def test_drives_of_one_host_with_the_same_serial_number_are_noted(tmp_path):
+    found = write(tmp_path, devices=[device(), device(target="/dev/sdb"), device(target="/dev/sdc", model="SSD B")])
+    drive = certificate.read(found[1])
+    assert len(found) == 2 and [one.target for one in drive.devices] == ["/dev/sda", "/dev/sdb", "/dev/sdc"]
+    assert drive.notes == ("Drives of several models report this serial number: SSD A and SSD B.",)
+
+
 def test_drive_has_only_what_is_its_own(tmp_path):
     devices = [device(), device(serial="S2", target="/dev/sdb")]
     found = write(tmp_path, judgement(), judgement(target="/dev/sdb", state="fail"), devices=devices)

@@ -82,17 +82,15 @@ class Decided(t.NamedTuple):
     failed: NDArray[t.Any]
 
 
-def judge(requirement: Requirement, values: t.Sequence[float], looks_planned: int, *, noise: Noise | None = None, checks: int = 1, cause: str = "") -> Verdict:
+def judge(requirement: Requirement, values: t.Sequence[float], looks_planned: int, *, noise: Noise | None = None, checks: int = 1) -> Verdict:
     """What the repeats of one host say on one requirement.
 
     :param values: of repeats in their order, in base units.
     :param looks_planned: the most repeats that are measured.
     :param noise: of the class of the host; ``None``: that of the host itself.
     :param checks: requirements of one host that are measured, over all of its targets: the error of a false fail is divided among them.
-    :param cause: what limits the measurement, for the reason.
     :raises BadInput: for values that are not numbers.
     """
-    limited = f"; limited by {cause}" if cause else ""
     count = len(values)
     if not count:
         return Verdict(NOT_MEASURED, None, None, None, "there is no measurement")
@@ -100,13 +98,13 @@ def judge(requirement: Requirement, values: t.Sequence[float], looks_planned: in
     found = decide(over[None, :], noise or noise_of([over]), looks_planned, *errors(requirement, checks)) if count >= FIRST else None
     mean = float(over.mean() if found is None else found.mean[0])
     if found is None:
-        return Verdict(UNDECIDED, _base(requirement, mean), None, None, f"{_figure(requirement, mean)}, measured only once{limited}")
+        return Verdict(UNDECIDED, _base(requirement, mean), None, None, f"{_figure(requirement, mean)}, measured only once")
     ends = sorted(_base(requirement, float(one)) for one in (found.low[0], found.high[0]))
     state = PASS if found.passed[0] else FAIL if found.failed[0] else UNDECIDED
     shown = " to ".join(shown_value(requirement, one) for one in ends)
     sure = text.share(1 - errors(requirement)[state == FAIL], 1 if state == FAIL else 0)
     more = "" if state != UNDECIDED else f"; {_more(mean, over, noise or noise_of([over]))}"
-    reason = f"{_figure(requirement, mean)} ({shown} with {sure}, {text.counted(count, 'repeat')}){more}{limited}"
+    reason = f"{_figure(requirement, mean)} ({shown} with {sure}, {text.counted(count, 'repeat')}){more}"
     return Verdict(state, _base(requirement, mean), *ends, reason)
 
 

@@ -63,11 +63,12 @@ class SafetyOfHosts:
     def of(self, hosts: frozenset[str], variant: str) -> Safety:
         """The worst verdict of the stacks of a variant on these hosts, before or after any of its measurements."""
         if (hosts, variant) not in self._known:
-            self._known[hosts, variant] = _worst_of(self._rows, [one for one in self._by_variant.get(variant, ()) if one.host in hosts])
+            self._known[hosts, variant] = safety_of(self._rows, [one for one in self._by_variant.get(variant, ()) if one.host in hosts])
         return self._known[hosts, variant]
 
 
-def _worst_of(rows: Rows, measurements: t.Iterable[Measurement]) -> Safety:
+def safety_of(rows: Rows, measurements: t.Iterable[Measurement]) -> Safety:
+    """The worst verdict of the stacks of these measurements, before or after any of them."""
     verdicts: set[str] = set()
     stacks: set[tuple[str, str | None]] = set()
     for one in measurements:

@@ -39,6 +39,8 @@ FIRST = 2
 
 #: Repeats that are further from the limit than by this factor are as far: those that measured 0 have no logarithm.
 _FURTHEST = 100.0
+#: Ends of intervals are at most this far from the limit, as a logarithm.
+_END = math.log(1e6)
 
 #: The memory that is tried, and what it is as long as the repeats do not tell.
 _MEMORIES, _ASSUMED = tuple(number / 20 for number in range(17)), 0.5
@@ -97,15 +99,18 @@ def judge(requirement: Requirement, values: t.Sequence[float], looks_planned: in
     over = surplus(requirement, values)
     found = decide(over[None, :], noise or noise_of([over]), looks_planned, *errors(requirement, checks)) if count >= FIRST else None
     mean = float(over.mean() if found is None else found.mean[0])
+    # What is too far for the decision is shown as it was measured, without an interval.
+    is_far = float(abs(over).max()) > math.log(_FURTHEST) - 1e-9
+    value = float(np.median(values)) if is_far else _base(requirement, mean)
     if found is None:
-        return Verdict(UNDECIDED, _base(requirement, mean), None, None, f"{_figure(requirement, mean)}, measured only once")
-    ends = sorted(_base(requirement, float(one)) for one in (found.low[0], found.high[0]))
+        return Verdict(UNDECIDED, value, None, None, f"{_figure(requirement, value)}, measured only once")
+    ends = (None, None) if is_far else tuple(sorted(_base(requirement, float(one)) for one in (found.low[0], found.high[0])))
     state = PASS if found.passed[0] else FAIL if found.failed[0] else UNDECIDED
-    shown = " to ".join(shown_value(requirement, one) for one in ends)
+    shown = "" if is_far else f"{' to '.join(shown_value(requirement, one) for one in ends)} with "
     sure = text.share(1 - errors(requirement)[state == FAIL], 1 if state == FAIL else 0)
     more = "" if state != UNDECIDED else f"; {_more(mean, over, noise or noise_of([over]))}"
-    reason = f"{_figure(requirement, mean)} ({shown} with {sure}, {text.counted(count, 'repeat')}){more}"
-    return Verdict(state, _base(requirement, mean), *ends, reason)
+    reason = f"{_figure(requirement, value)} ({shown}{sure}, {text.counted(count, 'repeat')}){more}"
+    return Verdict(state, value, *ends, reason)
 
 
 def surplus(requirement: Requirement, values: t.Sequence[float]) -> NDArray[t.Any]:
@@ -213,14 +218,15 @@ def _more(mean: float, over: NDArray[t.Any], noise: Noise) -> str:
 
 
 def _base(requirement: Requirement, over: float) -> float:
-    return (requirement.limit or 0.0) * math.exp(over if requirement.at_least else -over)
+    # Of two repeats that differ much, the interval has no end that means something.
+    return (requirement.limit or 0.0) * math.exp(max(min(over if requirement.at_least else -over, _END), -_END))
 
 
-def _figure(requirement: Requirement, mean: float) -> str:
+def _figure(requirement: Requirement, value: float) -> str:
     what = f"{text.share(requirement.share)} of the seconds: " if requirement.share is not None else ""
     name = f"{requirement.metric} of {requirement.direction}"
     sense = "at least" if requirement.at_least else "at most"
-    return f"{what}{name} {shown_value(requirement, _base(requirement, mean))}, required {sense} {shown_value(requirement, requirement.limit)}"
+    return f"{what}{name} {shown_value(requirement, value)}, required {sense} {shown_value(requirement, requirement.limit)}"
 
 
 def shown_value(requirement: Requirement, value: float | None) -> str:

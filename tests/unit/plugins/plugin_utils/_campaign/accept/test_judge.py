@@ -53,6 +53,18 @@ def test_reason_has_figure_limit_confidence_and_repeats():
     assert found.reason.endswith(" with 99.9 %, 2 repeats)")
 
 
+def test_what_is_far_from_the_limit_is_shown_as_it_was_measured():
+    far = judge(REQUIREMENT, (200_000, 210_000), 12, noise=QUIET)
+    assert (far.state, far.value, far.low, far.high) == ("pass", 205_000, None, None)
+    assert "iops of" in far.reason and "205,000/s" in far.reason and "(99 %, 2 repeats)" in far.reason
+    assert judge(REQUIREMENT, (0, 0), 12, noise=QUIET).value == 0
+
+
+def test_interval_of_two_repeats_that_differ_has_ends():
+    found = judge(REQUIREMENT, (20, 50_000), 12)
+    assert found.state == "undecided" and 0 < found.low < found.value < found.high < 1e10
+
+
 def test_reason_of_an_undecided_host_has_the_repeats_that_are_needed():
     near = judge(REQUIREMENT, (1100, 1300, 1150, 1350), 12, noise=Noise(0.0, 0.1**2, 200.0))
     assert near.state == "undecided" and "repeats differ by 10 %, so that about 6 repeats are needed" in near.reason

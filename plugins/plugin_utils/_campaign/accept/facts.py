@@ -155,19 +155,26 @@ def _dirty_share(cache: CacheFlow) -> float | None:
     return dirty / cache.size if cache.size and dirty is not None else None
 
 
-def _of_drives(asked: _Asked, judge: t.Callable[[Requirement, t.Mapping[str, t.Any]], tuple[str, float | None, str]]) -> t.Iterator[Judgement]:
-    """Every drive that the host reports, otherwise those below its targets while they were measured."""
+def _each(asked: _Asked, judge: t.Callable[[Requirement, t.Mapping[str, t.Any]], tuple[str, float | None, str]], word: str) -> t.Iterator[Judgement]:
+    """Every drive or link of a host."""
     for host in dict.fromkeys(place.host for place in asked.places):
-        drives = objects(asked.facts.get(host, {}).get("drives"))
-        drives = drives or [
-            {"path": one.device, "firmware": one.firmware, "wear_used_percent": one.wear_after} for one in asked.rows.drives if one.host == host
-        ]
-        if not drives:
-            yield Place(host, "").judgement(asked.requirement, NOT_MEASURED, "the host reported no drive")
-        for drive in drives:
-            state, value, reason = judge(asked.requirement, drive)
-            name = str(drive.get("path") or drive.get("name") or "")
-            yield Place(host, "", name).judgement(asked.requirement, state, reason, value)
+        items = (_links if word == "link" else _drives)(asked, host)
+        if not items:
+            yield Place(host, "").judgement(asked.requirement, NOT_MEASURED, f"the host reported no {word}")
+        for item in items:
+            state, value, reason = judge(asked.requirement, item)
+            yield Place(host, "", str(item.get("path") or item.get("name") or "")).judgement(asked.requirement, state, reason, value)
+
+
+def _drives(asked: _Asked, host: str) -> t.Sequence[t.Mapping[str, t.Any]]:
+    """Those that the host reports, otherwise those below its targets while they were measured."""
+    below = [{"path": one.device, "firmware": one.firmware, "wear_used_percent": one.wear_after} for one in asked.rows.drives if one.host == host]
+    return objects(asked.facts.get(host, {}).get("drives")) or below
+
+
+def _links(asked: _Asked, host: str) -> t.Sequence[t.Mapping[str, t.Any]]:
+    links = [{"name": one.get("name"), "link_speed": one.get("speed")} for one in objects(asked.facts.get(host, {}).get("links"))]
+    return links + [one for one in _drives(asked, host) if "link_speed" in one]
 
 
 def _wear(requirement: Requirement, drive: t.Mapping[str, t.Any]) -> tuple[str, float | None, str]:
@@ -186,19 +193,11 @@ def _firmware(requirement: Requirement, drive: t.Mapping[str, t.Any]) -> tuple[s
     return (PASS, None, f"firmware {firmware}") if listed is None else (FAIL, None, f"firmware {firmware} is on the list that is not accepted ({listed})")
 
 
-def _link_speed(asked: _Asked) -> t.Iterator[Judgement]:
-    requirement, limit = asked.requirement, asked.requirement.limit or 0.0
-    for host in dict.fromkeys(place.host for place in asked.places):
-        facts = asked.facts.get(host, {})
-        links = [(one.get("name"), one.get("speed")) for one in objects(facts.get("links"))]
-        links += [(one.get("path") or one.get("name"), one["link_speed"]) for one in objects(facts.get("drives")) if "link_speed" in one]
-        if not links:
-            yield Place(host, "").judgement(requirement, NOT_MEASURED, "the host reported no link")
-        for name, raw in links:
-            speed = number(raw)
-            state = NOT_MEASURED if speed is None else PASS if speed >= limit else FAIL
-            said = "the speed of the link is not known" if speed is None else f"link of {speed / 1e9:g} Gb/s, required at least {limit / 1e9:g} Gb/s"
-            yield Place(host, "", str(name or "")).judgement(requirement, state, said, speed)
+def _link_speed(requirement: Requirement, link: t.Mapping[str, t.Any]) -> tuple[str, float | None, str]:
+    speed, limit = number(link.get("link_speed")), requirement.limit or 0.0
+    if speed is None:
+        return NOT_MEASURED, None, "the speed of the link is not known"
+    return (PASS if speed >= limit else FAIL), speed, f"link of {speed / 1e9:g} Gb/s, required at least {limit / 1e9:g} Gb/s"
 
 
 def _siblings(asked: _Asked) -> t.Iterator[Judgement]:
@@ -238,8 +237,8 @@ _JUDGES: dict[str, t.Callable[[_Asked], t.Iterator[Judgement]]] = {
     "flush_proved": _flush_proved,
     "hit_ratio": functools.partial(_of_caches, value=lambda cache: cache.hit_ratio, word="hit ratio"),
     "dirty": functools.partial(_of_caches, value=_dirty_share, word="dirty part of the cache"),
-    "wear": functools.partial(_of_drives, judge=_wear),
-    "firmware": functools.partial(_of_drives, judge=_firmware),
-    "link_speed": _link_speed,
+    "wear": functools.partial(_each, judge=_wear, word="drive"),
+    "firmware": functools.partial(_each, judge=_firmware, word="drive"),
+    "link_speed": functools.partial(_each, judge=_link_speed, word="link"),
     "sibling": _siblings,
 }

@@ -1,15 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One requirement and the repeats of one host: pass, fail, or measure again. Pure.
+"""One requirement and the repeats of one host: pass, fail, or measure again. Pure. docs/statistics.md explains the test.
 
-Logarithms of repeats are taken as normal with a memory: repeats that follow each other are alike (drift, neighbours), by an autoregressive process of
-first order. The mean is the best one under it, its error is that of all looks (:mod:`statistics.spending`). One host has few repeats, so the noise is
-that of its class, moderated by its own as far as hosts of the class differ in it (Smyth 2004), and the memory is the largest that the repeats of the
-class do not contradict, at least 0.5 as long as they cannot tell.
-
-A host passes if it is certainly more than 5 % on the good side of the limit, and fails if it is certainly on the bad side; between them it stays
-undecided.
+A host passes if it is certainly more than 5 % on the good side of the limit, and fails if it is certainly on the bad side.
 """
 
 from __future__ import annotations
@@ -22,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import FAIL, NOT_MEASURED, PASS, UNDECIDED, Requirement
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import scipy_special
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST, finite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.spending import nominal_errors
 
 if t.TYPE_CHECKING:
@@ -32,12 +26,12 @@ if t.TYPE_CHECKING:
 MARGIN = 0.05
 
 #: Of all hosts that meet a limit these may fail, and of all that do not meet it with the margin these may pass, whatever confidence is written.
-FAIL_ERROR, PASS_ERROR = 0.001, 0.01
+FAIL_ERROR, PASS_ERROR = 0.001, 0.015
 
 #: Repeats without which nothing is decided.
 FIRST = 2
 
-#: Repeats that are further from the limit than by this factor are as far: those that measured 0 have no logarithm.
+#: Repeats that miss the limit by more than this factor miss it by this: those that measured 0 have no logarithm.
 _FURTHEST = 100.0
 #: Ends of intervals are at most this far from the limit, as a logarithm.
 _END = math.log(1e6)
@@ -45,8 +39,8 @@ _END = math.log(1e6)
 #: The memory that is tried, and what it is as long as the repeats do not tell.
 _MEMORIES, _ASSUMED = tuple(number / 20 for number in range(17)), 0.5
 
-#: Twice the logarithm of the likelihood by which a memory is contradicted: one standard error.
-_CONTRADICTED = 1.0
+#: Twice the logarithm of the likelihood by which a memory is contradicted, one-sided with 95 %.
+_CONTRADICTED = 2.7
 
 #: Hosts from which on their noise says something on that of another.
 _FEWEST_HOSTS = 5
@@ -107,7 +101,7 @@ def judge(requirement: Requirement, values: t.Sequence[float], looks_planned: in
     ends = (None, None) if is_far else tuple(sorted(_base(requirement, float(one)) for one in (found.low[0], found.high[0])))
     state = PASS if found.passed[0] else FAIL if found.failed[0] else UNDECIDED
     shown = "" if is_far else f"{' to '.join(shown_value(requirement, one) for one in ends)} with "
-    sure = text.share(1 - errors(requirement)[state == FAIL], 1 if state == FAIL else 0)
+    sure = text.share(1 - errors(requirement)[state == FAIL], 1)
     more = "" if state != UNDECIDED else f"; {_more(mean, over, noise or noise_of([over]))}"
     reason = f"{_figure(requirement, value)} ({shown}{sure}, {text.counted(count, 'repeat')}){more}"
     return Verdict(state, value, *ends, reason)
@@ -117,8 +111,8 @@ def surplus(requirement: Requirement, values: t.Sequence[float]) -> NDArray[t.An
     """By how much repeats exceed a limit to the good side, as logarithms. Shape (repeats,)."""
     if not requirement.limit:
         raise BadInput(f"{requirement.name}: a limit of 0 cannot be judged from repeats.")
-    ratios = np.clip(finite(values, requirement.name) / requirement.limit, 1 / _FURTHEST, _FURTHEST)
-    return np.log(ratios) if requirement.at_least else -np.log(ratios)
+    logs = np.log(np.maximum(finite(values, requirement.name) / requirement.limit, 1 / LARGEST))
+    return np.maximum(logs if requirement.at_least else -logs, -math.log(_FURTHEST))
 
 
 def errors(requirement: Requirement, checks: int = 1) -> tuple[float, float]:

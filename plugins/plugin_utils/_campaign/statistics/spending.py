@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The error that each look at one mean may spend, where repeats are added until it is decided. Pure.
+"""The error that each look at one mean may spend, where repeats are added until it is decided. Pure. :mod:`looks` is for ranks.
 
-The sum after n of N repeats is (n / N)^1.5 of the whole (Kim and DeMets 1987), so that late looks, which hard cases need, keep most of it. What a look
-may spend follows from the joint distribution of all looks, by integration (Armitage, McPherson and Rowe 1969); of means of normal values the best
-estimate after each look has independent increments. Nominal errors are used with quantiles of t (Pocock 1977). :mod:`looks` is for ranks.
+The sum after n of N repeats is (n / N)^2 of the whole (Kim and DeMets 1987). What a look may spend follows from the joint distribution of all looks
+(Armitage, McPherson and Rowe 1969).
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 if t.TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_POWER = 1.5
+_POWER = 2
 
 #: Points of the integration, and standard deviations that it covers.
-_POINTS, _WIDTH = 600, 9.0
+_POINTS, _WIDTH = 300, 9.0
 
 
 @functools.lru_cache(maxsize=256)

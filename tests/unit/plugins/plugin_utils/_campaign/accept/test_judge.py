@@ -12,7 +12,7 @@ import pytest
 from scipy.special import ndtri
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.judge import Noise, errors, judge, noise_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.judge import Noise, errors, judge, noise_of, surplus
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.spending import nominal_errors
 from ansible_collections.cachefleet.storage.tests.unit.support.planted_fleet import REQUIREMENT, fleet, judged
 
@@ -56,7 +56,7 @@ def test_reason_has_figure_limit_confidence_and_repeats():
 def test_what_is_far_from_the_limit_is_shown_as_it_was_measured():
     far = judge(REQUIREMENT, (200_000, 210_000), 12, noise=QUIET)
     assert (far.state, far.value, far.low, far.high) == ("pass", 205_000, None, None)
-    assert "iops of" in far.reason and "205,000/s" in far.reason and "(99 %, 2 repeats)" in far.reason
+    assert "iops of" in far.reason and "205,000/s" in far.reason and "(98.5 %, 2 repeats)" in far.reason
     assert judge(REQUIREMENT, (0, 0), 12, noise=QUIET).value == 0
 
 
@@ -76,6 +76,12 @@ def test_two_repeats_of_one_host_without_a_class_decide_nothing():
     assert judge(REQUIREMENT, (1500, 1510, 1490, 1505, 1495, 1500), 12).state == "pass"
 
 
+def test_repeats_far_beyond_the_limit_keep_their_noise():
+    assert surplus(REQUIREMENT, (400_000, 500_000)) == pytest.approx([5.9915, 6.2146], abs=1e-3)
+    assert surplus(LATENCY, (0.02, 0.01)) == pytest.approx([6.2146, 6.9078], abs=1e-3)
+    assert list(surplus(REQUIREMENT, (0, 1))) == [-np.log(100)] * 2
+
+
 def test_host_that_is_noisier_than_its_class_is_judged_by_its_own_noise_where_hosts_differ():
     generator = np.random.default_rng(3)
     rows = [scale * generator.standard_normal(8) for scale in generator.choice((0.01, 0.2), 40)]
@@ -85,8 +91,8 @@ def test_host_that_is_noisier_than_its_class_is_judged_by_its_own_noise_where_ho
 
 
 def test_false_fails_are_divided_among_the_checks_of_a_host():
-    assert errors(REQUIREMENT) == (0.01, 0.001)
-    assert errors(REQUIREMENT, checks=4) == (0.01, 0.00025)
+    assert errors(REQUIREMENT) == (0.015, 0.001)
+    assert errors(REQUIREMENT, checks=4) == (0.015, 0.00025)
     assert errors(dataclasses.replace(REQUIREMENT, confidence=0.999)) == pytest.approx((0.0005, 0.0005))
 
 
@@ -104,7 +110,7 @@ def test_memory_is_assumed_while_the_repeats_cannot_tell():
 
 
 def test_looks_spend_the_error_that_is_allowed():
-    information, error = tuple(map(float, range(1, 13))), 0.01
+    information, error = tuple(map(float, range(1, 13))), 0.015
     found = nominal_errors(information, error, 2)
     scores = np.cumsum(np.random.default_rng(7).standard_normal((100_000, 12)), axis=1) / np.sqrt(np.arange(1, 13))
     limits = np.array([np.inf if one == 0 else -ndtri(one) for one in found])

@@ -96,7 +96,9 @@ options:
     type: float
     default: 0.0
   only:
-    description: Shell patterns for the names of cells in the suite. Cells that match none of them are skipped.
+    description:
+      - Shell patterns for the names of cells in the suite. Cells that match none of them are skipped.
+      - C(CELL@TARGET) selects cells on the targets whose names match the second pattern.
     type: list
     elements: str
     default: []

@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_k
 OF_PLAYBOOKS = frozenset(
     f"{prefix}_{name}"
     for prefix, names in {
+        "accept": "allowed_signers at_once earlier identity key power_loss",
         "compare": "accept_undecided baseline baseline_variant candidate candidate_variant cells files ignore thresholds",
         "describe": "all_settings directory force layers",
         "plan": "directory",
@@ -39,6 +40,7 @@ OF_PLAYBOOKS = frozenset(
 #: Variables of the inventory of the virtual rack, and what roles and playbooks publish or keep for themselves.
 ELSEWHERE = frozenset(
     {
+        *(f"accept_{name}" for name in ("campaign", "problem", "result")),
         *(f"benchmark_{name}" for name in ("campaign", "dry_run", "failed", "planned", "problem", "problems", "report")),
         "cache_health_found",
         "compare_result",

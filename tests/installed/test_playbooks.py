@@ -142,6 +142,22 @@ def test_site_continues_without_an_unreachable_host_and_reports_it(controller):
     assert "2 hosts: 1 is unreachable, 1 is configured as described." in " ".join(played.stdout.split())
 
 
+def test_hosts_are_accepted_by_what_was_measured(controller):
+    limits = [
+        {"name": name, "workload": "write", "metric": "iops", "of": "write", "at_least": limit} for name, limit in (("low", "1 /s"), ("high", "1000000000 /s"))
+    ]
+    played = controller.play("accept", "here", "gone", accept_suite="tiny", accept_requirements=limits, accept_at_once=1)
+    assert played.returncode == 1, played.stdout + played.stderr
+    text = " ".join(played.stdout.split())
+    assert "here fail: high" in text and re.search(r"gone not measured: low \S+: This host is unreachable", text), text
+    assert "2 hosts: 1 fail, 1 not measured." in text
+    folder = controller.results / "tested/accept"
+    states = {one["requirement"]["name"]: one["state"] for one in json.loads((folder / "acceptance.json").read_text())["judgements"] if one["host"] == "here"}
+    assert states == {"low": "pass", "high": "fail"}
+    assert {"host-here.json", "host-gone.json"} <= {path.name for path in (folder / "certificates").iterdir()}
+    assert 2 <= len(list((controller.results / "tested/here/accept/write").iterdir())) < 12, "measured no longer than needed"
+
+
 def test_plan_is_printed_for_all_hosts_and_fails_for_those_that_cannot_be_changed(controller):
     drives = [{"device": "/dev/disk/by-id/ata-NOT_THERE", "write_cache": "disabled"}]
     queues = [{"match": {"serial": ["NOT_THERE"]}, "scheduler": "none", "persistent": False}]

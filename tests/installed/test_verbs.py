@@ -14,7 +14,7 @@ _BY_PLAYBOOK = {
     *("benchmark_plan", "campaign", "collect", "release_runner", "report", "wait_for_runner"),  # benchmark
     *("cache_layers", "describe", "plan", "power_loss", "summary", "sweep", "verify_host", "verify_inventory"),
 }
-_HERE = {"compare", "describe_groups", "io_trace", "results", "storage_network", "trace_report", "wait_for_flush"}
+_HERE = {"accept", "compare", "describe_groups", "io_trace", "results", "storage_network", "trace_report", "wait_for_flush"}
 
 
 def test_every_verb_is_used(attack):
@@ -32,6 +32,26 @@ def test_hosts_are_described_with_their_group(attack):
         assert "write: writethrough" in (attack.folder / f"described/{name}.yml").read_text()
     again = attack.play("cachefleet.storage.describe", hostile=("bad", "good"))
     assert "changed=0" in again.stdout.splitlines()[-2], again.stdout
+
+
+def test_exit_status_of_an_acceptance(attack):
+    def accept(*drives, **variables):
+        attack.plan["instead"] = {"plugins.modules.cache_health_info": {"changed": False, "drives": list(drives)}}
+        given = {"accept_requirements": [{"name": "worn", "wear_at_most": "10 %"}], "fio_benchmark_file": "/nothing/is/measured", **variables}
+        return attack.play("cachefleet.storage.accept", "-e", json.dumps(given), hostile=("bad", "good"))
+
+    good, worn = {"path": "/dev/sda", "media": "ssd", "wear_used_percent": 3}, {"path": "/dev/sdb {{ 1 + 1 }}", "media": "ssd", "wear_used_percent": 40}
+    done = accept(good)
+    assert done.returncode == 0 and "2 hosts: 2 pass." in done.stdout, done.stdout + done.stderr
+    done = accept(good, worn)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "bad fail: worn /dev/sdb {{ 1 + 1 }}: 40 % of the rated endurance used, required at most 10 %. Repeat: ansible-playbook" in done.stdout
+    assert "Not accepted. 2 hosts: 2 fail." in done.stdout + done.stderr
+    done = accept(good, {**good, "wear_used_percent": None})
+    assert done.returncode == 2 and "2 hosts: 2 not measured." in done.stdout, done.stdout + done.stderr
+    done = accept(good, accept_requirements=[{"name": "worn", "wear_at_most": "10"}])
+    assert done.returncode == 2 and "without a unit" in done.stdout + done.stderr, done.stdout
+    assert len(list((attack.folder / "results").iterdir())) == 3, "a mistake leaves no campaign"
 
 
 def test_campaigns_are_compared_and_exported(attack):

@@ -18,8 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable
 
 #: Names beside hosts or cells that the results folder of the controller uses itself: results of these names could not be collected.
 RESERVED = frozenset({"campaign.json", "plan.json", "tables", "reports"})
-#: Folders beside those of the hosts: the state of a sweep, and the variables that it recommends. A variant or cell may have these names.
-BESIDE_HOSTS = frozenset({"sweep", "recommended"})
+#: Folders beside those of the hosts: the state of a sweep, the variables that it recommends, and an acceptance. A variant or cell may have these names.
+BESIDE_HOSTS = frozenset({"sweep", "recommended", "accept"})
 
 _COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 _REPEAT = re.compile(r"[1-9][0-9]{0,3}\Z")

@@ -47,24 +47,24 @@ def lines(database: DuckDBPyConnection) -> t.Iterator[str]:
     """The whole file. A value that is not known has no sample."""
     points = _points(database)
     for name, unit, value, about in _FAMILIES:
-        yield from _head(name, "gauge", unit, about)
+        yield from head(name, "gauge", unit, about)
         for labels, point in points:
-            yield from _sample(name, labels, value(point))
+            yield from sample(name, labels, value(point))
     name = "cachefleet_fio_latency_seconds"
-    yield from _head(name, "histogram", "seconds", "Latency of all I/Os of the repeats.")
+    yield from head(name, "histogram", "seconds", "Latency of all I/Os of the repeats.")
     bins = f"SELECT {', '.join(_LABELS)}, bin_ns, sum(count) FROM histograms GROUP BY ALL ORDER BY ALL"
     for key, found in itertools.groupby(rows(database, bins), key=lambda row: row[: len(_LABELS)]):
         yield from _histogram(name, dict(zip(_LABELS, key)), [(int(row[-2]), int(row[-1])) for row in found])
     name = "cachefleet_fio_cell_info"
-    yield from _head(name, "gauge", "", "What was measured, and whether a flushed write survives a power failure there.")
+    yield from head(name, "gauge", "", "What was measured, and whether a flushed write survives a power failure there.")
     for key, group in itertools.groupby(points, key=lambda one: [one[0][label] for label in _LABELS[:-1]]):
         first, *_others = group
-        yield from _sample(name, {**dict(zip(_LABELS, key)), **_described(first[1])}, 1)
+        yield from sample(name, {**dict(zip(_LABELS, key)), **_described(first[1])}, 1)
     name = "cachefleet_campaign_cells"
-    yield from _head(name, "gauge", "", "Measurements of a host, by state.")
+    yield from head(name, "gauge", "", "Measurements of a host, by state.")
     count = "SELECT campaign, host, variant, state, count(DISTINCT (cell, repeat)) FROM cells GROUP BY ALL ORDER BY ALL"
     for campaign, host, variant, state, cells in rows(database, count):
-        yield from _sample(name, {"campaign": campaign, "host": host, "variant": variant, "state": state}, cells)
+        yield from sample(name, {"campaign": campaign, "host": host, "variant": variant, "state": state}, cells)
     yield "# EOF\n"
 
 
@@ -74,9 +74,9 @@ def _histogram(name: str, labels: t.Mapping[str, str], bins: t.Sequence[tuple[in
     for midpoint, count in bins:
         counts[bisect.bisect_right(_BOUNDS, midpoint)] += count
     for bound, reached in zip([*(repr(bound / 1e9) for bound in _BOUNDS), "+Inf"], itertools.accumulate(counts)):
-        yield from _sample(f"{name}_bucket", {**labels, "le": bound}, reached)
-    yield from _sample(f"{name}_sum", labels, sum(midpoint * count for midpoint, count in bins) / 1e9)
-    yield from _sample(f"{name}_count", labels, sum(counts))
+        yield from sample(f"{name}_bucket", {**labels, "le": bound}, reached)
+    yield from sample(f"{name}_sum", labels, sum(midpoint * count for midpoint, count in bins) / 1e9)
+    yield from sample(f"{name}_count", labels, sum(counts))
 
 
 def _described(point: Point) -> dict[str, str]:
@@ -99,14 +99,16 @@ def _seconds(nanoseconds: float | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
-def _head(name: str, kind: str, unit: str, about: str) -> t.Iterator[str]:
+def head(name: str, kind: str, unit: str, about: str) -> t.Iterator[str]:
+    """What precedes the samples of a metric."""
     yield f"# TYPE {name} {kind}\n"
     if unit:
         yield f"# UNIT {name} {unit}\n"
     yield f"# HELP {name} {about}\n"
 
 
-def _sample(name: str, labels: t.Mapping[str, str], value: float | None) -> t.Iterator[str]:
+def sample(name: str, labels: t.Mapping[str, str], value: float | None) -> t.Iterator[str]:
+    """One sample; none of a value that is not known."""
     if value is not None:
         row_text = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
         yield f"{name}{{{row_text}}} {value!r}\n"

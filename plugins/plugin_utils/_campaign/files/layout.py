@@ -39,7 +39,7 @@ STACK_FILE = "stack.json"
 OUTPUT_FILE = "fio.json.gz"
 DEVICE_STATS_FILE = "device-stats.json"
 #: Of ``BESIDE_HOSTS``: no host has such a name.
-SWEEP_FOLDER, RECOMMENDED_FOLDER = "sweep", "recommended"
+SWEEP_FOLDER, RECOMMENDED_FOLDER, ACCEPT_FOLDER = "sweep", "recommended", "accept"
 
 _CELL_FILE = re.compile(r"(?:job\.fio|fio\.json\.gz|fio\.stderr\.gz|device-stats\.json|stack\.json|meta\.json|[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.log\.gz)\Z")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")

@@ -13,6 +13,7 @@ hosts find together again. Between two barriers every step starts at a known num
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import typing as t
 from dataclasses import dataclass, field, replace
@@ -283,7 +284,7 @@ def make_plan(
     :param repeats: repeats of every cell instead of the suite's; 0 keeps the suite's. A fill runs once, unless ``refill`` is set.
     :param synchronise: whether hosts wait for one another.
     :param gap: seconds between two cells of the timetable.
-    :param only: patterns of the names of cells; the others are left out.
+    :param only: patterns of the names of cells, the others are left out; ``cell@target`` for a cell on one of several targets.
     :param repeat: the only repeat that is measured, for one pass of several; 0 measures all.
     :param refill: run the fills of the suite in every repeat: the cache of the targets was made or changed since.
     :param file: a file to measure with default options, instead of ``targets``.
@@ -299,7 +300,8 @@ def make_plan(
     if repeats > 9999:
         raise BadInput("fio_benchmark_repeats is at most 9999.")
     places = read_targets(targets, suite, file)
-    groups = [[_run(cell, target, runtime, places) for cell, target in group] for group in _groups(suite, places)]
+    chosen = ([one for one in group if _is_chosen(*one, only)] for group in _groups(suite, places))
+    groups = [[_run(cell, target, runtime, places) for cell, target in group] for group in chosen if group]
     timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
     # What is measured as the cells before it left its caches is measured after them.
     keeps_order = any(cell.discards or cell.drain == 0 for cell in suite.cells)
@@ -326,6 +328,11 @@ def _groups(suite: Suite, targets: t.Sequence[CampaignTarget]) -> t.Iterator[lis
     else:
         groups = [(cells, _own_targets_of_all(cells, targets)) for cells in in_rounds(suite.cells)]
         yield from ([(cell, target) for cell in cells] for target in targets for cells, own in groups if target in own)
+
+
+def _is_chosen(cell: SuiteCell, target: CampaignTarget, only: t.Sequence[str]) -> bool:
+    parts = [str(pattern).partition("@") for pattern in only]
+    return not parts or any(fnmatch.fnmatchcase(cell.name, name) and (not at or fnmatch.fnmatchcase(target.label, label)) for name, at, label in parts)
 
 
 def _own_targets_of_all(cells: t.Sequence[SuiteCell], targets: t.Sequence[CampaignTarget]) -> list[CampaignTarget]:

@@ -265,7 +265,7 @@ class Suite:
 def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] = (), cache_size: int | None = None) -> Suite:
     """A suite by its name.
 
-    :param only: patterns as of a shell; cells that match none are left out.
+    :param only: patterns as of a shell, each with ``@`` and a pattern of targets or not; cells that match none are left out.
     :param cache_size: bytes of the cache, for suites whose sizes are multiples of it.
     :raises BadInput: one sentence that names the suite, the cell and what is wrong.
     """
@@ -291,7 +291,7 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
             "or give the pause a rate in bytes per second, for example 640m."
         )
     if only:
-        cells = [cell for cell in cells if any(fnmatch.fnmatchcase(cell.name, str(pattern)) for pattern in only)]
+        cells = [cell for cell in cells if any(fnmatch.fnmatchcase(cell.name, str(pattern).partition("@")[0]) for pattern in only)]
         if not cells:
             raise BadInput(f"{where}: none of its cells is called {listed(only)}.")
     _check_rounds(cells, where)

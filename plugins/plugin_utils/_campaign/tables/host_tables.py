@@ -348,9 +348,12 @@ class Written(t.NamedTuple):
     problems: tuple[str, ...]
 
 
-def host_digest(host: Path) -> str:
-    """Changes whenever a result or a plan of the host does: ``meta.json`` has the hashes of the other files."""
-    found = hashlib.sha256(f"{TABLES_SCHEMA}\n".encode())
+def host_digest(host: Path, version: int = TABLES_SCHEMA) -> str:
+    """Changes whenever a result or a plan of the host does: ``meta.json`` has the hashes of the other files.
+
+    :param version: of what is made of them, so that another version is another digest.
+    """
+    found = hashlib.sha256(f"{version}\n".encode())
     for name in _described(host):
         # As it is read later: what is a link, a pipe or too large is none of its files.
         with contextlib.suppress(ResultsError):

@@ -42,6 +42,15 @@ def test_part_of_a_suite():
     assert host_plan([DISK], "one", SUITES, only=["b*"])["cells"] == [{"name": "b", "repeat": 1}]
 
 
+@pytest.mark.parametrize("together", ["together", "one_after_another"])
+def test_part_of_a_suite_on_some_of_the_targets(together):
+    suites = {"one": {**SUITES["one"], "targets": together}}
+    targets = [{"device": f"/dev/{name}", "name": name, "size": "1g"} for name in ("x1", "x2", "y")]
+    assert {one["name"] for one in host_plan(targets, "one", suites, only=["a@y", "b@x*"])["cells"]} == {"a.y", "b.x1", "b.x2"}
+    assert [one["name"] for one in host_plan([DISK], "one", SUITES, only=["b@"])["cells"]] == ["b"]
+    assert host_plan(targets, "one", suites, only=["a@z"])["cells"] == []
+
+
 def test_excessive_wear_is_refused_and_reported_by_dry_run():
     with pytest.raises(StorageError, match="fio_benchmark_wear_budget"):
         host_plan([DISK], "one", SUITES, wear_budget=0.05)

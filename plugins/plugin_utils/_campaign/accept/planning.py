@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What one host is measured with: only the cells that its requirements need, where they may run, until they are decided."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.judge import FIRST
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import MEASURED, NOT_MEASURED, UNDECIDED, Judgement, Requirement
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.requirements import workloads
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ACCEPT_FOLDER, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_json
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, Run, make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import listed
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
+
+SCHEMA = 1
+
+#: The variant of all measurements of an acceptance.
+VARIANT = "accept"
+
+#: What a device has in :class:`Results` of ``cache_stack_info`` that is not free, and how it is said.
+_USES = {"mountpoints": "is mounted", "holders": "is part of another device", "partitions": "has partitions", "swap": "is swap space", "signature": "has data"}
+
+Cells = t.Dict[str, t.List[str]]
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    """How one host is accepted, as the campaign keeps it.
+
+    :param targets: path by the label that follows the names of cells.
+    :param cells: labels of the targets where a workload is measured, by workload.
+    :param fills: likewise of the cells that fill these targets first.
+    :param left_out: why a requirement is not measured, by its name.
+    :param most: repeats of a cell at most.
+    :param facts: what the host answered that requirements need.
+    """
+
+    host: str
+    requirements: tuple[Requirement, ...]
+    targets: dict[str, str]
+    cells: Cells
+    fills: Cells
+    left_out: dict[str, str]
+    most: int
+    facts: dict[str, t.Any]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """By path."""
+        return {path: label for label, path in self.targets.items()}
+
+
+def all_cells(suite: Suite, suites: t.Mapping[str, t.Any], requirements: t.Iterable[Requirement], targets: t.Sequence[t.Any], file: str) -> Plan | None:
+    """Every cell that is needed, with the fills of the suite, on every target; ``None`` if nothing is measured."""
+    needed = workloads(requirements)
+    only = [cell.name for cell in suite.cells if cell.fill or cell.name in needed]
+    return make_plan(suite.name, suites, targets, repeats=1, only=only, file=file) if needed else None
+
+
+def why_not(devices: t.Mapping[str, t.Any], matched: t.Iterable[t.Iterable[str]], *, read_only: bool) -> t.Callable[[Run], str]:
+    """Why a cell may not run on its target, as a clause; empty if it may.
+
+    :param devices: of the host. :param matched: paths of those that a match has chosen: of a device that was named the guard decides.
+    """
+    uses: dict[str, str] = {}
+    for one in devices.values():
+        use = next((text for key, text in _USES.items() if one.get(key)), "")
+        uses.update(dict.fromkeys([one.get("stable_path"), one.get("path"), *(one.get("by_id") or [])], use) if use else {})
+    chosen = {path for paths in matched for path in paths}
+
+    def reason(run: Run) -> str:
+        if run.target.is_file or not read_job(dict(run.job), run.name).writes:
+            return ""
+        if read_only:
+            return "it writes, and devices are only read: set fio_benchmark_file, or accept_read_only to false"
+        path = run.target.path
+        return f"it writes, and {path} {uses[path]}" if path in chosen and uses.get(path) else ""
+
+    return reason
+
+
+def host_plan(host: str, requirements: tuple[Requirement, ...], plan: Plan | None, most: int, why_not: t.Callable[[Run], str]) -> HostPlan:
+    """:param plan: of :func:`all_cells`."""
+    cells: Cells = {}
+    fills: Cells = {}
+    reasons: dict[str, dict[str, None]] = {}
+    for run in plan.runs if plan else ():
+        reason = why_not(run)
+        if reason:
+            reasons.setdefault(run.cell.name, {})[reason] = None
+        else:
+            (fills if run.cell.fill else cells).setdefault(run.cell.name, []).append(run.target.label)
+    left_out = {
+        one.name: f"{one.workload} is not measured: {listed(list(reasons.get(str(one.workload), {'the host has no target': None})), 3)}"
+        for one in requirements
+        if one.workload is not None and one.workload not in cells
+    }
+    return HostPlan(host, requirements, {one.label: one.path for one in plan.targets} if plan else {}, cells, fills, left_out, most, {})
+
+
+def file_of(campaign: Path, host: str) -> Path:
+    """:raises BadInput: for a name that no file can have."""
+    return campaign / ACCEPT_FOLDER / "hosts" / f"{component(host, 'host')}.json"
+
+
+def save(campaign: Path, plan: HostPlan) -> None:
+    """:raises ResultsError: if it cannot be written."""
+    path = file_of(campaign, plan.host)
+    with explained(campaign, f"writing the requirements of {plan.host}"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"schema": SCHEMA, **asdict(plan)})
+
+
+def load(path: Path) -> HostPlan:
+    """:raises BadInput: if it is not what :func:`save` wrote."""
+    try:
+        values = read_json(path, json_text.FIO)
+        if values.pop("schema", None) == SCHEMA and values.get("host") == path.stem:
+            rows = [Requirement(**{**row, "names": tuple(row["names"])}) for row in values.pop("requirements")]
+            return HostPlan(requirements=tuple(rows), **values)
+    except (ResultsError, TypeError, KeyError):
+        pass
+    raise BadInput(f"{path} cannot be read, or is not the plan of an acceptance: use another fio_benchmark_campaign.")
+
+
+def load_all(campaign: Path) -> list[HostPlan]:
+    """Those of all hosts, by name."""
+    return [load(path) for path in sorted((campaign / ACCEPT_FOLDER / "hosts").glob("*.json"))]
+
+
+def first_round(plan: HostPlan) -> dict[str, t.Any]:
+    """All of its cells, as variables of ``fio_benchmark``."""
+    return {"only": _patterns(plan.fills) + _patterns(plan.cells), "repeats": FIRST, "only_repeat": 0}
+
+
+def next_round(campaign: Path, plan: HostPlan, judgements: t.Iterable[Judgement], number: int) -> dict[str, t.Any]:
+    """What is measured of a host that is not decided.
+
+    :param number: of the round, from 1: a cell that never has a result ends with the last one.
+    """
+    stored = _repeats_stored(campaign, plan)
+    undecided = {(str(one.requirement.workload), plan.labels.get(one.target)) for one in judgements if one.host == plan.host and one.state == UNDECIDED}
+    due: Cells = {}
+    for workload, labels in plan.cells.items():
+        for label in labels:
+            count = stored.get(_cell(workload, label), 0)
+            # What has failed as often will fail again.
+            if count < FIRST or ((workload, label) in undecided and count < plan.most):
+                due.setdefault(workload, []).append(label)
+    if not due or number > plan.most:
+        return {"only": [], "repeats": 1, "only_repeat": 0}
+    done = min(stored.get(_cell(workload, label), 0) for workload, labels in due.items() for label in labels)
+    if done < FIRST:
+        return {**first_round(plan), "only": _patterns(plan.fills) + _patterns(due)}
+    return {"only": _patterns(due), "repeats": done + 1, "only_repeat": done + 1}
+
+
+def _patterns(cells: Cells) -> list[str]:
+    return [f"{cell}@{label}" for cell, labels in cells.items() for label in labels]
+
+
+def _cell(workload: str, label: str) -> str:
+    return f"{workload}.{label}" if label else workload
+
+
+def _repeats_stored(campaign: Path, plan: HostPlan) -> dict[str, int]:
+    """The last repeat of each cell that has a result, whatever its state."""
+    folder = campaign / component(plan.host, "host") / VARIANT
+    stored: dict[str, int] = {}
+    for path in store.repeat_folders(folder, []) if folder.is_dir() else ():
+        stored[path.parent.name] = max(stored.get(path.parent.name, 0), int(path.name))
+    return stored
+
+
+def as_planned(plan: HostPlan, judgements: t.Iterable[Judgement]) -> list[Judgement]:
+    """Without what was not planned on a target, and with what was planned and has no result, or is planned on no target."""
+    found = []
+    known = set()
+    for one in judgements:
+        is_measured = one.requirement.kind == MEASURED
+        if one.requirement.name not in plan.left_out and (not is_measured or plan.labels.get(one.target) in plan.cells.get(str(one.requirement.workload), ())):
+            found.append(one)
+            known.add((one.requirement.name, one.target if is_measured else None))
+    for one in plan.requirements:
+        of_cells = plan.cells.get(str(one.workload), []) if one.kind == MEASURED else []
+        targets = [plan.targets[label] for label in of_cells] if one.name not in plan.left_out else [""]
+        reason = plan.left_out.get(one.name, f"{one.workload} was not measured")
+        missing = [target for target in targets if (one.name, target) not in known]
+        found += [Judgement(plan.host, target, one, NOT_MEASURED, None, None, None, 0, reason) for target in missing]
+    return found

@@ -104,8 +104,8 @@ def test_every_type_differs_from_an_ideal_cache_by_its_own_rules() -> None:
     assert (points["lru"].read_hits, points["lru"].write_hits) == (pytest.approx(2 / 3), 0)
     assert (points["bcache"].read_hits, points["bcache"].write_hits) == (pytest.approx(2 / 3), 1)
     assert (points["writecache"].read_hits, points["writecache"].write_hits) == (pytest.approx(1 / 3), 1)
-    # Blocks of 64 KiB are promoted once their surroundings were missed often enough, and no write is a whole block.
-    assert 0 < points["dm_cache"].read_hits < 1 and points["dm_cache"].write_hits == 0
+    # Blocks of 64 KiB are promoted once their surroundings were missed often enough: by then, only the first write to each of the seven misses.
+    assert 0 < points["dm_cache"].read_hits < 1 and points["dm_cache"].write_hits == 0.93
 
 
 def test_a_sample_is_simulated_in_a_cache_of_its_scale() -> None:

@@ -120,7 +120,8 @@ def flows(folder, _options):
     begin, end = (int((meta[edge] - started) * 1e9) for edge in ("io_start", "io_end"))
     requests = trace.requests[(trace.requests["time"] >= begin) & (trace.requests["time"] < end)]
     seconds = (end - begin) / 1e9
-    rows = duckdb.connect().execute(f"select if(level = 0, '/dev/mapper/flows', device), reads, writes, flushes, read_bytes, write_bytes from '{folder}/flows/tables/flows/**/*.parquet'").fetchall()
+    columns = "if(level = 0, '/dev/mapper/flows', device), reads, writes, flushes, read_bytes, write_bytes"
+    rows = duckdb.connect().execute(f"select {columns} from '{folder}/flows/tables/flows/**/*.parquet'").fetchall()
     figures_of = {device: figures for device, *figures in rows}
     for index, device in enumerate(trace.devices):
         # The cache is gone.

@@ -288,6 +288,15 @@ zfs:
             redundancy: {description: 'V(mirrored), V(degraded) or V(none).', type: str}
             allocated: {description: 'Used bytes; null if unknown.', type: int}
             free: {description: 'Free bytes; null if unknown.', type: int}
+links:
+  description: The links of drives, and the network interfaces of hardware that are up. Drives behind a RAID controller and virtual disks have none.
+  type: list
+  elements: dict
+  returned: success
+  contains:
+    kind: {description: 'V(network) or V(drive).', type: str}
+    name: {description: 'Name of the interface, or the persistent path of the drive.', type: str}
+    speed: {description: 'What was negotiated, in bits per second; null if unknown.', type: float, sample: 6000000000.0}
 worse:
   description:
     - The findings that are new, or more severe, since the earlier reading. All findings except V(info) without one.

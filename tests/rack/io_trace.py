@@ -21,6 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import duckdb
+
 from ansible_collections.cachefleet.storage.plugins.module_utils._trace.format import OPERATIONS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.trace import read_trace
 
@@ -105,6 +107,33 @@ def counts(folder, _options):
     prove("an odd partition is not aligned", trace.devices[1].raw["counts"]["write"]["unaligned"] > 0 == trace.devices[0].raw["counts"]["write"]["unaligned"])
     prove("nothing is left on the host", on_machine(LEFT) == "" and name not in on_machine(f"ls {FOLDER}"), on_machine(LEFT))
     prove("a name that is in use is refused", "already" in message_of(record(name, folder, state="started")))
+
+
+def flows(folder, _options):
+    """What the table of flows says of a cache and of the disks below it is within 2 % of what the kernel's events say of the same time."""
+    tasks = playbook(TOP / "tests/rack/trace/flows.yml", flows_name="events", flows_results=str(folder))
+    prove("a measurement was recorded", not message_of(tasks), message_of(tasks))
+    trace = read_trace(folder / "events/node1")
+    prove("nothing was lost", trace.lost == 0 and trace.rate == 1.0, (trace.lost, trace.rate))
+    meta = json.loads(next(folder.glob("flows/node1/*/mixed/1/meta.json")).read_text())
+    started = json.loads((folder / "events/node1/trace.json").read_text())["started"]
+    begin, end = (int((meta[edge] - started) * 1e9) for edge in ("io_start", "io_end"))
+    requests = trace.requests[(trace.requests["time"] >= begin) & (trace.requests["time"] < end)]
+    seconds = (end - begin) / 1e9
+    columns = "if(level = 0, '/dev/mapper/flows', device), reads, writes, flushes, read_bytes, write_bytes"
+    rows = duckdb.connect().execute(f"select {columns} from '{folder}/flows/tables/flows/**/*.parquet'").fetchall()
+    figures_of = {device: figures for device, *figures in rows}
+    for index, device in enumerate(trace.devices):
+        # The cache is gone.
+        figures = figures_of[device.name if device.name in figures_of else Path(on_machine(f"readlink -f {device.name}")).name]
+        mine = requests[requests["device"] == index]
+        moved = [mine[mine["operation"] == OPERATIONS.index(operation)] for operation in ("read", "write")]
+        flushed = sum(mine["operation"] == OPERATIONS.index("flush"))
+        # A flush without data is a write too.
+        counted = [len(moved[0]), len(moved[1]) + flushed, flushed, *(512 * int(one["sectors"].sum()) for one in moved)]
+        for what, figure, count in zip(("reads", "writes", "flushes", "bytes read", "bytes written"), figures, counted, strict=True):
+            said = f"{device.name}: {what}: {figure} in the table, {count / seconds:.1f} of the kernel's events per second"
+            prove(said, (figure is None and what == "flushes") or abs(figure - count / seconds) <= max(0.02 * count / seconds, 0.5), counted)
 
 
 def recorded(folder, _options):
@@ -200,7 +229,7 @@ def overhead(folder, options):
     prove(f"recording costs {statistics.mean(losses):.2f} % of 300 IOPS, at most 2 %", statistics.mean(losses) <= 2.0, losses)
 
 
-CASES = {case.__name__: case for case in (counts, recorded, refusals, disappears, kills, overhead)}
+CASES = {case.__name__: case for case in (counts, flows, recorded, refusals, disappears, kills, overhead)}
 
 
 def main():

@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.aoe_rul
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis, diagnose
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding, Limits, in_order, worse_than
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity, passed
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.link_speeds import LinkSpeed, read_links
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.metrics import Measured, exposition
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, from_dict, from_file, key_of, take
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.rules import (
@@ -127,6 +128,7 @@ class HostHealth:
     worse: tuple[Finding, ...]
     verdicts: t.Mapping[str, Verdict]
     zfs: ZfsHealth | None
+    links: tuple[LinkSpeed, ...]
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, t.Any]:
@@ -142,6 +144,7 @@ class HostHealth:
             "controllers": [_plain_controller(controller) for controller in self.controllers],
             "verdicts": {device: {"verdict": one.verdict, "reason": one.reason} for device, one in self.verdicts.items()},
             "zfs": self.zfs.to_dict() if self.zfs is not None else None,
+            "links": [dict(vars(one)) for one in self.links],
             "worse": [finding.to_dict() for finding in self.worse],
             "worse_keys": [finding.key for finding in self.worse],
             "readings": self.readings.to_dict(),
@@ -235,6 +238,7 @@ def read_health(
         worse=tuple(worse_than(ordered, previous.problems if previous is not None else ())),
         verdicts=verdicts,
         zfs=zfs,
+        links=read_links(drives_of(devices), root),
         problems=tuple(dict.fromkeys((*unread, *stack_problems))),
     )
 

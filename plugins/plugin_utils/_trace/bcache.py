@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
@@ -28,8 +29,11 @@ _OPEN, _OPEN_PART = 128, 8
 _COLLECT, _FREED = 16, 256
 #: Of the controller of writing back: bch_cached_dev_writeback_init.
 _PROPORTIONAL, _INTEGRAL = 40, 10_000
-#: Percent in use, and how many dirty sectors of a bucket are written back each second for each percent above it, if few blocks of dirty buckets are dirty.
-_FRAGMENTED = ((64, 1000), (57, 10), (50, 1))
+#: Percent in use, and how many dirty sectors of a bucket are written back each second for each percent above it, if at most one of 4 blocks in use is dirty
+#: (BCH_WRITEBACK_FRAGMENT_THRESHOLD; the quotient is rounded down and must exceed 3).
+_FRAGMENTED, _FRAGMENTS = ((64, 1000), (57, 10), (50, 1)), 4
+#: Dirty keys that are searched at once (KEYBUF_NR of bcache.h). If the index has no more, a pause follows.
+_KEYS = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +44,7 @@ class BcacheSettings:
     :param readahead: whether what is read ahead is cached (``cache_readahead_policy``); metadata always are.
     :param bucket: bytes; ``block`` bytes of which requests must be multiples.
     :param writeback_percent: part of the cache that is kept dirty; ``writeback_seconds`` between changes of the rate (writeback_rate_update_seconds).
+    :param writeback_delay: seconds without writing back after the whole index was searched, which begin with the first dirty block.
     :param cutoff: percent of the buckets in use from which on only synchronous writes are written back (CUTOFF_WRITEBACK), none
         (CUTOFF_WRITEBACK_SYNC), and nothing is cached (CUTOFF_CACHE_ADD).
     :param reserved: share of the cache for the journal, priorities, the index and free buckets.
@@ -53,6 +58,7 @@ class BcacheSettings:
     block: int = 512
     writeback_percent: float = 10
     writeback_seconds: float = 5
+    writeback_delay: float = 30
     cutoff: tuple[float, float, float] = (40, 70, 95)
     reserved: float = 0.03
     congested: float = 0.05
@@ -119,27 +125,37 @@ class _Bcache:
         self._open: dict[int, _Bucket] = {}
         self._in_use = self._since = self._dirty_blocks = self._written_back = self._inserted = 0
         self._queue: list[int] = []
+        self._few = False
         self._sum = self._before = 0.0
+        #: When writing back continues; without dirty blocks it waits for the first one.
+        self._continues = math.inf
 
     def run(self) -> Outcome:
         load, back, where = self._load, self._back, self._where
         sync = (load.accesses["flags"] & (trace_format.SYNC | trace_format.FUA | trace_format.META) != 0).tolist()
         cached = np.where(self._passed, 0, load.accesses["bytes"].astype(np.int64)).cumsum()
         ticks = (cached // max(self._count * self._room * load.block / _STEPS, 1)).astype(np.int64).tolist()
-        columns = (load.block_list, load.read_list, self._passed.tolist(), sync, load.accesses["process"].tolist(), load.byte_list, ticks)
+        first = bytearray(len(ticks))
+        np.frombuffer(first, dtype=np.uint8)[load.begins] = 1
+        columns = (load.block_list, load.read_list, self._passed.tolist(), sync, load.accesses["process"].tolist(), load.byte_list, ticks, first)
         served = bytearray(len(ticks))
-        position, around = -1, 0
+        position, around, gaps = -1, 0, 0
         for begin, end, now in chunks(load, self._settings.writeback_seconds):
             self._control(now)
-            for block, read, passed, forced, process, size, tick in zip(*(column[begin:end] for column in columns), strict=True):
+            for block, read, passed, forced, process, size, tick, is_first in zip(*(column[begin:end] for column in columns), strict=True):
                 position += 1
+                if is_first:
+                    gaps = 0
                 bucket = where[block]
                 held = bucket.valid
                 if read:
                     if held:
                         bucket.used = tick
                         served[position] = 1
-                    elif not passed:
+                        gaps *= 2
+                    elif not passed and gaps < 2:
+                        # Of a read, only the first part that is missing is cached (cached_dev_cache_miss).
+                        gaps = 1
                         self._insert(block, process, tick, dirty=False)
                     continue
                 if held:
@@ -153,6 +169,8 @@ class _Bcache:
                     absorbed = self._insert(block, process, tick, dirty=dirty) and dirty
                     served[position] = absorbed or (held and not back)
                     if absorbed:
+                        if self._continues == math.inf:
+                            self._continues = load.time_list[position] + self._settings.writeback_delay
                         continue
                 around += size
         origin = around + (self._written_back + self._dirty_blocks) * load.block
@@ -228,32 +246,39 @@ class _Bcache:
         return True
 
     def _control(self, now: float) -> None:
-        """Write back in the order of addresses, as fast as the part that is dirty is above its target (__update_writeback_rate, refill_dirty)."""
+        """Write back as fast as the part that is dirty is above its target; the sum of the errors grows only meanwhile (__update_writeback_rate)."""
         seconds, self._before = now - self._before, now
+        active = min(max(now - self._continues, 0), seconds)
         error = self._dirty_blocks - self._count * self._room * self._settings.writeback_percent / 100
         if error > 0 or self._sum > 0:
-            self._sum = max(self._sum + error * seconds, 0)
+            self._sum = max(self._sum + error * (active if error > 0 else seconds), 0)
         rate = max(error / _PROPORTIONAL, self._of_fragments()) + self._sum / _INTEGRAL
-        for _block in range(min(round(rate * seconds), self._dirty_blocks)):
-            block = self._next_dirty()
-            self._clean(block, self._where[block])
-            self._written_back += 1
+        self._write_back(min(round(rate * active), self._dirty_blocks), now)
+        if active and not self._dirty_blocks:
+            self._continues = math.inf
 
     def _of_fragments(self) -> float:
-        """At least so many blocks per second if buckets have few dirty blocks, so that they become free."""
+        """At least so many blocks per second if few blocks of the buckets in use are dirty, so that these become free."""
         low, term = next((one for one in _FRAGMENTED if self._percent > one[0]), (0, 0))
-        buckets = sum(bucket.dirty > 0 for bucket in self._buckets) if term else 0
-        if buckets * self._room <= 3 * self._dirty_blocks:
-            return -np.inf
-        return self._dirty_blocks / buckets * term * (self._percent - low) * self._load.rate
+        if not term or self._in_use * self._room < _FRAGMENTS * self._dirty_blocks:
+            return -math.inf
+        return self._dirty_blocks / self._in_use * term * (self._percent - low) * self._load.rate
 
-    def _next_dirty(self) -> int:
-        while True:
+    def _write_back(self, blocks: int, now: float) -> None:
+        """In the order of addresses, with a pause after a search that has found all that is dirty (refill_dirty, bch_writeback_thread)."""
+        while blocks > 0:
             if not self._queue:
-                self._queue = np.flatnonzero(np.frombuffer(self._is_dirty, dtype=np.uint8))[::-1].tolist()
+                found = np.flatnonzero(np.frombuffer(self._is_dirty, dtype=np.uint8))
+                self._queue = found[::-1].tolist()
+                self._few = np.count_nonzero(np.diff(found) > 1) < _KEYS * self._load.rate
             block = self._queue.pop()
             if self._is_dirty[block]:
-                return block
+                self._clean(block, self._where[block])
+                self._written_back += 1
+                blocks -= 1
+            if self._few and not self._queue:
+                self._continues = now + self._settings.writeback_delay
+                return
 
     def _clean(self, block: int, bucket: _Bucket) -> None:
         self._is_dirty[block] = 0

@@ -91,12 +91,12 @@ def curves(trace: Trace, sizes: t.Sequence[int], kinds: t.Sequence[Kind] = KINDS
         simulated = load_of(dataclasses.replace(trace, rate=trace.rate * fewer), block, devices, warm) if fewer < 1 else load
         for kind, size in itertools.product((kind for kind in kinds if kind.block == block), sizes):
             if kind.type == IDEAL:
-                used, outcome, settings = load, reuse.outcome(size, kind.mode), None
+                used, outcomes, settings = load, [reuse.outcome(size, kind.mode)], None
             else:
                 model, used = MODELS[kind.type], simulated
                 settings = kind.settings or model.settings()
-                outcome = model.simulate(used, size, kind.mode, settings)
-            points[kind, size] = _point(kind, size, used, outcome, _slope(load, reuse, size, error), getattr(settings, "congested", 0.0))
+                outcomes = [model.simulate(used, size, kind.mode, one) for one in (settings, *model.others(settings))]
+            points[kind, size] = _point(kind, size, used, outcomes, _slope(load, reuse, size, error), getattr(settings, "congested", 0.0))
     return tuple(points[kind, size] for kind in kinds for size in sizes)
 
 
@@ -106,11 +106,11 @@ def _slope(load: Load, reuse: Reuse, size: int, error: float) -> float:
     return float(high - low) / 2 / float(load.weights.sum())
 
 
-def _point(kind: Kind, size: int, load: Load, outcome: Outcome, slope: float, congested: float) -> CurvePoint:
-    served, reads = load.whole(outcome.served), load.request_reads
-    of_reads, of_writes, of_all = (
-        share_of(load, served, which, total) for which, total in zip((reads, ~reads, reads | True), (*load.total, sum(load.total)), strict=True)
-    )
+def _point(kind: Kind, size: int, load: Load, outcomes: t.Sequence[Outcome], slope: float, congested: float) -> CurvePoint:
+    outcome, reads = outcomes[0], load.request_reads
+    of_reads, of_writes = (share_of(load, load.whole(outcome.served), *one) for one in zip((reads, ~reads), load.total, strict=True))
+    of_all, *others = (share_of(load, load.whole(one.served), reads | True, sum(load.total)) for one in outcomes)
+    hits = [of_all.value, *(one.value for one in others)]
     half = math.hypot(of_all.margin, slope, MODELS[kind.type].margin if kind.type in MODELS else 0)
     written = float(load.accesses["bytes"][~load.reads].sum())
     return CurvePoint(
@@ -123,6 +123,6 @@ def _point(kind: Kind, size: int, load: Load, outcome: Outcome, slope: float, co
         hits=of_all.value,
         saved_writes=max(1 - outcome.to_origin / written, 0.0) if written else 0.0,
         cache_writes=outcome.to_cache / load.rate / load.seconds,
-        low=max(of_all.value * (1 - congested) - half, 0.0),
-        high=min(of_all.value + half, 1.0),
+        low=max(min(hits) * (1 - congested) - half, 0.0),
+        high=min(max(hits) + half, 1.0),
     )

@@ -104,18 +104,21 @@ class _Hotspots:
         self._levels = [-1] * distinct
         self._queue = _Queue(self._levels, top)
         self._least = least
+        #: Those that have risen since a bio was completed (hotspot_hit_bits, which smq_tick clears).
+        self.raised: set[int] = set()
         self._jump, self._hits, self._misses = 1, 0, 0
         self.promoted_from = _HIT_LEVEL
 
     def missed(self, entry: int) -> int:
-        """Note a miss, and return the level. It goes up with each: the tick of a bio that is completed ends the time in which it does so once (smq_tick)."""
+        """Note a miss, and return the level, which goes up once while the parts of a request, one for each block, are on their way."""
         level = self._levels[entry]
         if level >= _HIT_LEVEL:
             self._hits += 1
         else:
             self._misses += 1
         if level >= 0:
-            self._queue.used(entry, self._jump)
+            self._queue.used(entry, 0 if entry in self.raised else self._jump)
+            self.raised.add(entry)
             return self._levels[entry]
         level = 0
         if self._free:
@@ -125,6 +128,7 @@ class _Hotspots:
             level = self._levels[oldest]
             self._queue.remove(oldest)
             self._levels[oldest] = -1
+            self.raised.discard(oldest)
         self._queue.push(entry, level)
         return level
 
@@ -174,6 +178,7 @@ class _Smq:
         written = load.accesses["bytes"][~load.reads].sum(dtype=np.int64)
         around = period = 0
         whole = (load.accesses["bytes"] == load.block).tolist()
+        begins = set(load.begins.tolist())
         idle = max(self._settings.idle, 10 * load.seconds * (load.rate < 1) / len(load.blocks))
         before, next_spread = 0.0, self._settings.cache_period
         levels, used_in, is_dirty, back, coming = self._levels, self._used_in, self._is_dirty, self._back, self._coming
@@ -191,7 +196,12 @@ class _Smq:
                 if time - before > idle:
                     self._clean_all()
                 before = time
+                if position in begins:
+                    self._hotspots.raised.clear()
                 write = not reads[position]
+                if write and block in self._is_coming:
+                    # It waits for the copy, which reads do not (WRITE_LOCK_LEVEL of mg_lock_writes), and is then a hit.
+                    self._come(block)
                 if levels[block] >= 0:
                     served[position] = 1
                     if used_in[block] != period:
@@ -237,9 +247,13 @@ class _Smq:
     def _arrive(self, time: float) -> None:
         while self._coming and self._coming[0][0] <= time:
             block = self._coming.popleft()[1]
-            self._is_coming.discard(block)
-            self._promoted += 1
-            self._clean.push(block, _LEVELS - 1)
+            if block in self._is_coming:
+                self._come(block)
+
+    def _come(self, block: int) -> None:
+        self._is_coming.discard(block)
+        self._promoted += 1
+        self._clean.push(block, _LEVELS - 1)
 
     def _demote(self) -> None:
         """A clean block of the lower half leaves; without one, a dirty one is written back (queue_demotion)."""

@@ -25,6 +25,7 @@ class Model:
     :param modes: that are modelled; ``block`` is the usual block in bytes.
     :param margin: by so much the simulation may differ from the cache itself, as a share of the requests, by what scripts/curves-test has counted.
     :param size: whether it may have a size, and its blocks: the others use the whole device and any block.
+    :param others: settings to those that they may be as well, because a trace does not show it; the interval reaches over the hits of all.
     """
 
     simulate: t.Callable[..., t.Any]
@@ -34,10 +35,13 @@ class Model:
     block: int = 4 * KIB
     margin: float = 0.02
     size: bool = True
+    others: t.Callable[[t.Any], t.Sequence[t.Any]] = lambda _settings: ()
 
 
 MODELS: t.Mapping[str, Model] = {
     "bcache": Model(bcache.simulate, bcache.BcacheSettings, {"type": "bcache"}, ("writeback", "writethrough", "writearound"), size=False),
     "dm_cache": Model(smq.simulate, smq.SmqSettings, {"type": "dm_cache"}, block=64 * KIB, margin=0.05),
-    "writecache": Model(writecache.simulate, writecache.WritecacheSettings, {"type": "dm_cache", "kind": "writecache"}, ("writeback",)),
+    "writecache": Model(
+        writecache.simulate, writecache.WritecacheSettings, {"type": "dm_cache", "kind": "writecache"}, ("writeback",), others=writecache.others
+    ),
 }

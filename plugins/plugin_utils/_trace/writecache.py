@@ -18,6 +18,9 @@ if t.TYPE_CHECKING:
 
 np = Library("numpy", "Reading traces")
 
+#: Blocks per second that the slowest origin takes: random writes of one hard disk with 7,200 revolutions per minute.
+HARD_DISK = 100.0
+
 
 @dataclasses.dataclass(frozen=True)
 class WritecacheSettings:
@@ -25,12 +28,21 @@ class WritecacheSettings:
 
     :param high_watermark: writing back begins.
     :param low_watermark: writing back ends.
-    :param origin_rate: blocks per second that the origin takes of what is written back: not in a trace. Without a limit no write passes the cache.
+    :param origin_rate: blocks per second that the origin takes of what is written back: not in a trace. Without a limit no write passes the cache, and
+        the interval reaches to what is served with that of a hard disk.
     """
 
     high_watermark: float = 50
     low_watermark: float = 45
     origin_rate: float = math.inf
+
+
+def others(settings: WritecacheSettings) -> tuple[WritecacheSettings, ...]:
+    """The other end of what the settings may be.
+
+    A slow origin keeps blocks for longer, which then serve more, until the cache is full and writes pass it: either may prevail.
+    """
+    return (dataclasses.replace(settings, origin_rate=HARD_DISK),) if math.isinf(settings.origin_rate) else ()
 
 
 def simulate(load: Load, size: int, _mode: str, settings: WritecacheSettings) -> Outcome:

@@ -105,10 +105,47 @@ def test_nothing_is_cached_while_too_many_buckets_are_in_use() -> None:
 def test_dirty_blocks_above_the_target_are_written_back_in_the_background() -> None:
     # 20 of 1280 blocks may be dirty; of 80 above them, a fortieth each second, and a thousandth for each second that they are too many.
     steps = [*writes(*range(100)), *reads(5000, time=6_000_000_000), *writes(*range(100), time=7_000_000_000)]
-    outcome = run(steps, 1280, writeback_percent=100 * 20 / 1280)
+    outcome = run(steps, 1280, writeback_percent=100 * 20 / 1280, writeback_delay=0)
     # The period of 5 s: 80 / 40 * 5 = 10, and 80 * 5 / 10,000 * 5 = 0.2. They were written to the origin, and again at the end.
     assert outcome.to_origin == 110 * BLOCK
-    assert run(steps, 1280, writeback_percent=40).to_origin == 100 * BLOCK
+    assert run(steps, 1280, writeback_percent=40, writeback_delay=0).to_origin == 100 * BLOCK
+
+
+@pytest.mark.parametrize(
+    ("delay", "moments", "written"),
+    [
+        # 100 / 40 and 100 * 25 / 10,000 each second.
+        (0, [25], round(25 * 2.75)),
+        (30, [25], 0),
+        # Of the 35 s, it was 5 s long without a pause.
+        (30, [35], round(5 * 2.55)),
+        # The 100 dirty blocks are all that the search has found: another pause.
+        (30, [80], 100),
+        (30, [80, 105], 100),
+        (30, [80, 200], 200),
+    ],
+)
+def test_writing_back_pauses_after_the_first_dirty_block_and_after_a_search_of_the_whole_index(delay: float, moments: list[int], written: int) -> None:
+    steps = writes(*range(100))
+    for moment in moments:
+        steps += [*reads(5000, time=moment * 10**9), *writes(*range(100), time=moment * 10**9 + 1)]
+    assert run(steps, 1280, writeback_percent=0, writeback_delay=delay).to_origin == (written + 100) * BLOCK
+
+
+@pytest.mark.parametrize(("dirty", "expected"), [(2, 2), (3, 1)])
+def test_buckets_with_few_dirty_blocks_are_written_back_below_the_target(dirty: int, expected: int) -> None:
+    # 44 of 64 buckets of 8 blocks are in use, more than 64 %. At 2 dirty blocks in each that is a quarter.
+    starts = range(0, 44 * 8, 8)
+    steps = [step for start in starts for step in (*writes(*range(start, start + dirty)), *reads(*range(start + dirty, start + 8)))]
+    again = [step for start in starts for step in writes(*range(start, start + dirty), time=7_000_000_000)]
+    settings = {"bucket": 8 * BLOCK, "writeback_percent": 100, "writeback_delay": 0, "sequential_cutoff": 0, "cutoff": (95, 95, 95)}
+    outcome = run([*steps, *reads(5000, time=6_000_000_000), *again], 512, **settings)
+    assert outcome.to_origin == 44 * dirty * BLOCK * expected
+
+
+def test_only_the_first_missing_part_of_a_read_is_cached() -> None:
+    steps = [*reads(2), *reads(0, blocks=5), *reads(0, 1, 2, 3, 4)]
+    assert run(steps, 64).served.tolist() == [0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0]
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.integers(2, 16))

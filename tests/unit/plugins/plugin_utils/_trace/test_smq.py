@@ -32,17 +32,35 @@ def test_a_block_is_promoted_when_its_surroundings_are_among_those_most_missed()
     assert run(reads(*([0] * 20)), 64, migration=0).served.tolist() == [0] * 13 + [1] * 7
 
 
+def missed(hot: smq._Hotspots, *entries: int) -> list[int]:
+    """Levels of an entry after requests that miss it."""
+    levels = []
+    for entry in entries:
+        hot.raised.clear()
+        levels.append(hot.missed(entry))
+    return levels
+
+
 def test_a_hotspot_rises_with_each_miss_and_faster_if_the_queue_knows_little() -> None:
     hot = smq._Hotspots(8, 100, 2, 0)
-    assert [hot.missed(5) for _miss in range(3)] == [0, 1, 2]
+    assert missed(hot, 5, 5, 5) == [0, 1, 2]
     hot._jump = 4
-    assert [hot.missed(5) for _miss in range(3)] == [6, 10, 14]
+    assert missed(hot, 5, 5, 5) == [6, 10, 14]
+
+
+def test_a_hotspot_rises_once_with_all_blocks_of_a_request() -> None:
+    hot = smq._Hotspots(1, 100, 2, 0)
+    assert [hot.missed(5) for _block in range(4)] == [0, 1, 1, 1]
+    # Another one that takes its place may rise.
+    assert [hot.missed(entry) for entry in (6, 6, 5, 5)] == [1, 2, 2, 3]
+    # Of two blocks, the second already lifts a new hotspot by four levels: level 48 comes with the 12th request, with single blocks with the 13th.
+    single, double = (run(reads(*([0] * 20), blocks=blocks), 64, migration=0).served.tolist() for blocks in (1, 2))
+    assert (single.index(1), double.index(1)) == (13, 2 * 12)
 
 
 def test_the_oldest_hotspot_of_the_lowest_level_makes_room() -> None:
     hot = smq._Hotspots(2, 100, 0, 0)
-    for entry in (1, 2, 1, 3, 2):
-        hot.missed(entry)
+    missed(hot, 1, 2, 1, 3, 2)
     # 1 has risen; 3 took the place of 2, and then 2 that of 3.
     assert [hot._levels[entry] for entry in (1, 2, 3)] == [1, 0, -1]
 
@@ -51,6 +69,15 @@ def test_a_promoted_block_can_be_used_after_the_migration() -> None:
     steps = [(0, 0, {"time": time * 1_000_000}) for time in (0, 1000, 1005, 1030)]
     assert run(steps, 64, migration=0.02).served.tolist() == [0, 0, 0, 1]
     assert run(steps, 64, migration=0.001).served.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("mode", ["writeback", "writethrough"])
+def test_a_write_waits_for_the_migration_of_its_block(mode: str) -> None:
+    steps = [(0, operation, {"time": time * 1_000_000}) for time, operation in ((0, 0), (1000, 0), (1005, 0), (1006, WRITE), (1007, 0), (1030, 0))]
+    outcome = run(steps, 64, mode, block=65536)
+    assert outcome.served.tolist() == [0, 0, 0, 1, 1, 1]
+    # It was promoted once.
+    assert outcome.to_cache == 65536 + BLOCK
 
 
 def test_writes_of_whole_blocks_are_promoted_at_once_in_write_back_while_there_is_room() -> None:

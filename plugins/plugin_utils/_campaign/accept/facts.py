@@ -158,7 +158,7 @@ def _dirty_share(cache: CacheFlow) -> float | None:
 def _each(asked: _Asked, judge: t.Callable[[Requirement, t.Mapping[str, t.Any]], tuple[str, float | None, str]], word: str) -> t.Iterator[Judgement]:
     """Every drive or link of a host."""
     for host in dict.fromkeys(place.host for place in asked.places):
-        items = (_links if word == "link" else _drives)(asked, host)
+        items = _drives(asked, host) if word == "drive" else _links(asked, host, word.split()[-1])
         if not items:
             yield Place(host, "").judgement(asked.requirement, NOT_MEASURED, f"the host reported no {word}")
         for item in items:
@@ -172,9 +172,12 @@ def _drives(asked: _Asked, host: str) -> t.Sequence[t.Mapping[str, t.Any]]:
     return objects(asked.facts.get(host, {}).get("drives")) or below
 
 
-def _links(asked: _Asked, host: str) -> t.Sequence[t.Mapping[str, t.Any]]:
-    links = [{"name": one.get("name"), "link_speed": one.get("speed")} for one in objects(asked.facts.get(host, {}).get("links"))]
-    return links + [one for one in _drives(asked, host) if "link_speed" in one]
+def _links(asked: _Asked, host: str, kind: str) -> t.Sequence[t.Mapping[str, t.Any]]:
+    """:param kind: as in ``links``. The speed of a drive behind a controller is that which SMART reports."""
+    links = [one for one in objects(asked.facts.get(host, {}).get("links")) if one.get("kind") == kind]
+    known = {one.get("name") for one in links}
+    drives = [{"name": one.get("path"), "speed": one["link_speed"]} for one in _drives(asked, host) if kind == "drive" and one.get("link_speed")]
+    return [*links, *(one for one in drives if one["name"] not in known)]
 
 
 def _wear(requirement: Requirement, drive: t.Mapping[str, t.Any]) -> tuple[str, float | None, str]:
@@ -193,11 +196,23 @@ def _firmware(requirement: Requirement, drive: t.Mapping[str, t.Any]) -> tuple[s
     return (PASS, None, f"firmware {firmware}") if listed is None else (FAIL, None, f"firmware {firmware} is on the list that is not accepted ({listed})")
 
 
+def _drive_cache(asked: _Asked) -> t.Iterator[Judgement]:
+    """Of every drive below a target, while it was measured."""
+    for place in asked.places:
+        stacks = {(one.host, stack) for one in place.of(None) for stack in (one.stack_before, one.stack_after) if stack}
+        values = {device: value for stack in sorted(stacks) for device, *key, value in asked.rows.settings.get(stack, ()) if key == ["drive", "drive"]}
+        on = sorted(device for device, value in values.items() if value == "enabled")
+        is_known = values and set(values.values()) <= {"enabled", "disabled"}
+        state = FAIL if on else PASS if is_known else NOT_MEASURED
+        said = f"the write cache of {text.listed(on, 5)} is enabled" if on else "no write cache of a drive is enabled"
+        yield place.judgement(asked.requirement, state, said if on or is_known else "whether the write cache of its drives is enabled is not known")
+
+
 def _link_speed(requirement: Requirement, link: t.Mapping[str, t.Any]) -> tuple[str, float | None, str]:
-    speed, limit = number(link.get("link_speed")), requirement.limit or 0.0
+    speed, limit = number(link.get("speed")), requirement.limit or 0.0
     if speed is None:
         return NOT_MEASURED, None, "the speed of the link is not known"
-    return (PASS if speed >= limit else FAIL), speed, f"link of {speed / 1e9:g} Gb/s, required at least {limit / 1e9:g} Gb/s"
+    return (PASS if speed >= limit else FAIL), speed, f"link of {speed / 1e9:.3g} Gb/s, required at least {limit / 1e9:g} Gb/s"
 
 
 def _siblings(asked: _Asked) -> t.Iterator[Judgement]:
@@ -239,6 +254,8 @@ _JUDGES: dict[str, t.Callable[[_Asked], t.Iterator[Judgement]]] = {
     "dirty": functools.partial(_of_caches, value=_dirty_share, word="dirty part of the cache"),
     "wear": functools.partial(_each, judge=_wear, word="drive"),
     "firmware": functools.partial(_each, judge=_firmware, word="drive"),
-    "link_speed": functools.partial(_each, judge=_link_speed, word="link"),
+    "drive_cache": _drive_cache,
+    "link_speed": functools.partial(_each, judge=_link_speed, word="link of a network"),
+    "drive_link_speed": functools.partial(_each, judge=_link_speed, word="link of a drive"),
     "sibling": _siblings,
 }

@@ -22,7 +22,7 @@ class Requirement:
 
     :param name: unique in a list.
     :param kind: ``measured`` (a figure of a cell), or a fact: ``survives_power_failure``, ``survives_device_loss``, ``flush_proved``,
-        ``hit_ratio``, ``dirty``, ``wear``, ``link_speed``, ``firmware``, ``sibling``.
+        ``hit_ratio``, ``dirty``, ``wear``, ``drive_cache``, ``link_speed``, ``drive_link_speed``, ``firmware``, ``sibling``.
     :param workload: the cell of a suite that is measured; ``None`` for a fact.
     :param metric: ``iops``, ``bandwidth``, ``mean``, ``p99``, ``p99.9``... (latency); ``None`` for a fact.
     :param direction: ``read``, ``write`` or ``sync``; ``None`` for a fact.

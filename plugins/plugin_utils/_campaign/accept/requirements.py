@@ -61,7 +61,9 @@ _FACTS = {
     "hit_ratio_at_least": _Fact("hit_ratio", units=_SHARES, at_least=True, keys=frozenset({"workload"})),
     "dirty_at_most": _Fact("dirty", units=_SHARES, keys=frozenset({"workload"})),
     "wear_at_most": _Fact("wear", units=_SHARES),
+    "drive_cache": _Fact("", {"disabled": "drive_cache"}, at_least=True),
     "link_speed_at_least": _Fact("link_speed", units=_LINKS, at_least=True),
+    "drive_link_speed_at_least": _Fact("drive_link_speed", units=_LINKS, at_least=True),
     "firmware_not": _Fact("firmware"),
 }
 _COMMON = {"name", "source"}

@@ -135,7 +135,7 @@ DRIVES = [
     [
         ({"name": "worn", "wear_at_most": "10 %"}, ["pass", "fail", "pass", "not measured"]),
         ({"name": "firmware", "firmware_not": ["2.1.*"]}, ["fail", "pass", "not measured", "not measured"]),
-        ({"name": "link", "link_speed_at_least": "6 Gb/s"}, ["fail", "pass", "not measured"]),
+        ({"name": "link", "drive_link_speed_at_least": "6 Gb/s"}, ["fail", "pass"]),
     ],
 )
 def test_every_drive_is_judged(item, expected):
@@ -150,17 +150,47 @@ def test_drives_of_the_campaign_count_where_the_host_reports_none():
 
 
 @pytest.mark.parametrize(
-    "item", [{"name": "worn", "wear_at_most": "10 %"}, {"name": "firmware", "firmware_not": ["1"]}, {"name": "l", "link_speed_at_least": "6 Gb/s"}]
+    "item",
+    [
+        {"name": "worn", "wear_at_most": "10 %"},
+        {"name": "firmware", "firmware_not": ["1"]},
+        {"name": "l", "link_speed_at_least": "6 Gb/s"},
+        {"name": "l", "drive_link_speed_at_least": "6 Gb/s"},
+    ],
 )
 def test_host_that_reports_nothing_does_not_pass(item):
     assert [one.state for one in facts_of(item, facts={"node1": {}})] == ["not measured"]
 
 
-def test_network_links_are_judged():
-    links = [{"name": "eth1", "speed": 1e9}, {"name": "eth2", "speed": 10e9}]
-    found = facts_of({"name": "link", "link_speed_at_least": "10 Gb/s"}, facts={"node1": {"links": links}})
-    assert [(one.target, one.state) for one in found] == [("eth1", "fail"), ("eth2", "pass")]
+def test_links_of_drives_and_of_networks_are_judged_apart():
+    links = [
+        {"kind": "network", "name": "eth1", "speed": 1e9},
+        {"kind": "network", "name": "eth2", "speed": 10e9},
+        {"kind": "network", "name": "eth3", "speed": None},
+        {"kind": "drive", "name": "/dev/disk/by-id/a", "speed": 6e9},
+    ]
+    facts = {"node1": {"links": links, "drives": DRIVES}}
+    found = facts_of({"name": "link", "link_speed_at_least": "10 Gb/s"}, facts=facts)
+    assert [(one.target, one.state) for one in found] == [("eth1", "fail"), ("eth2", "pass"), ("eth3", "not measured")]
     assert found[0].reason == "link of 1 Gb/s, required at least 10 Gb/s"
+    # What the kernel says of a drive counts more than SMART.
+    found = facts_of({"name": "link", "drive_link_speed_at_least": "6 Gb/s"}, facts=facts)
+    assert [(one.target, one.state) for one in found] == [("/dev/disk/by-id/a", "pass"), ("/dev/disk/by-id/b", "pass")]
+
+
+@pytest.mark.parametrize(
+    ("values", "state", "reason"),
+    [
+        (["disabled", "disabled"], "pass", "no write cache of a drive is enabled"),
+        (["disabled", "enabled"], "fail", "the write cache of sdb is enabled"),
+        (["disabled", "unknown"], "not measured", "whether the write cache of its drives is enabled is not known"),
+        ([], "not measured", "whether the write cache of its drives is enabled is not known"),
+    ],
+)
+def test_drive_caches_that_must_be_off(values, state, reason):
+    settings = {("node1", "s"): [("sda", "queue", "write_cache", "enabled"), *zip(("sda", "sdb"), ["drive"] * 2, ["drive"] * 2, values, strict=False)]}
+    rows = Rows("c", [measurement(cell=CELL, stack_before="s", stack_after="s")], settings=settings)
+    assert [(one.state, one.reason) for one in facts_of({"name": "cache", "drive_cache": "disabled"}, rows)] == [(state, reason)]
 
 
 def fleet(*rates):

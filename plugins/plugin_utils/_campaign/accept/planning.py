@@ -149,10 +149,11 @@ def first_round(plan: HostPlan) -> dict[str, t.Any]:
 def next_round(campaign: Path, plan: HostPlan, judgements: t.Iterable[Judgement], number: int) -> dict[str, t.Any]:
     """What is measured of a host that is not decided.
 
+    :param judgements: of this host.
     :param number: of the round, from 1: a cell that never has a result ends with the last one.
     """
     stored = _repeats_stored(campaign, plan)
-    undecided = {(str(one.requirement.workload), plan.labels.get(one.target)) for one in judgements if one.host == plan.host and one.state == UNDECIDED}
+    undecided = {(str(one.requirement.workload), plan.labels.get(one.target)) for one in judgements if one.state == UNDECIDED}
     due: Cells = {}
     for workload, labels in plan.cells.items():
         for label in labels:

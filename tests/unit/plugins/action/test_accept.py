@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import shutil
@@ -49,13 +50,14 @@ class Run:
         self.asked = {}
 
     def __call__(self, operation, *, host="host0000", answers=None, check_mode=False, extra="", **options):
-        def answer_of(module, arguments, _task_vars):
+        def answer_of(module, arguments, _task_vars=None):
             name = module.rpartition(".")[2]
             self.asked[name] = arguments
             return (answers or {}).get(name, {})
 
         arguments = {"operation": operation, "path": str(self.path), **(SUITE if operation in ("validate", "plan") else {}), **options}
         action = made_action(accept, arguments, self.printed, check_mode=check_mode, answer_of=answer_of)
+        action._execute_module = lambda module_name, module_args, task_vars: answer_of(module_name, module_args, task_vars)
         return action.run(task_vars={"inventory_hostname": host})
 
     @property
@@ -146,6 +148,19 @@ def test_facts_are_read_only_if_they_are_required_and_only_what_is_needed_is_kep
     run.asked.clear()
     run("plan", requirements=[READS], file="/srv/f")
     assert run.asked == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "speed", "status"), [(b"25000\n", 25e9, 0), (b"1000\n", 1e9, 1), (b"-1\n", None, 2), (b"{{ 1 }}", None, 2), (b"9" * 30, None, 2)]
+)
+def test_link_speeds_of_interfaces_are_read(run, content, speed, status):
+    link = {"name": "link", "link_speed_at_least": "10 Gb/s"}
+    slurped = {"content": base64.b64encode(content).decode()}
+    run("plan", requirements=[link], file="/srv/f", interfaces=["eth1"], answers={"slurp": slurped})
+    assert run.asked["slurp"] == {"src": "/sys/class/net/eth1/speed"}
+    assert planning.load_all(run.path)[0].facts["links"] == [{"name": "eth1", "speed": speed}]
+    assert run("finish", hosts=["host0000"])["rc"] == status
+    assert run("plan", requirements=[link], file="/srv/f", interfaces=["../../x"])["failed"]
 
 
 def test_host_that_does_not_answer(run):

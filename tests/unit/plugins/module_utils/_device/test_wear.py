@@ -53,6 +53,15 @@ def parse(text, rc=0):
     return parse_smartctl(text, rc, "sda", PATH)
 
 
+@pytest.mark.parametrize(
+    ("current", "speed"),
+    [({"units_per_second": 15, "bits_per_unit": 100_000_000}, 1_500_000_000), ({"units_per_second": 60}, None), ({}, None), ("fast", None)],
+)
+def test_link_speed_is_what_drive_and_port_have_agreed_on(current, speed):
+    fast = {"units_per_second": 60, "bits_per_unit": 100_000_000}
+    assert parse(ata(interface_speed={"max": fast, "current": current})).link_speed == speed
+
+
 @pytest.mark.parametrize("name", WEAR_ATTRIBUTES)
 def test_wear_is_read_from_normalized_value_by_attribute_name(name):
     drive = parse(ata(attribute(202, name, 93, 4711)))

@@ -195,10 +195,10 @@ drives:
     unsafe_shutdowns: {description: 'Number of unsafe shutdowns.', type: int}
     power_on_hours: {description: 'Power-on hours.', type: int}
     temperature: {description: 'Temperature in degrees Celsius.', type: int}
-    link_speed: {description: 'The speed that a SATA drive and its port have agreed on, in bits per second.', type: int}
     written_bytes: {description: 'Bytes written by the host.', type: int}
     capacity: {description: 'Total capacity of an NVMe drive for namespaces in bytes.', type: int}
     unallocated: {description: 'Capacity of an NVMe drive that is not allocated to a namespace, in bytes.', type: int}
+    link_speed: {description: 'Speed of a SATA link in bits per second, as it is used now.', type: int}
     evidence: {description: 'The attribute or field from which each value was read.', type: dict}
 over_provisioning:
   description: The over-provisioning of each SSD, in bytes.

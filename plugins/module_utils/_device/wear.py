@@ -102,8 +102,8 @@ class DriveHealth:
     :param failing: names of ATA attributes that are at or below their threshold now.
     :param reallocated: sectors or blocks that were replaced; ``pending``: that wait for it; ``media_errors``: that could not be read.
     :param temperature: degrees Celsius.
-    :param link_speed: that a SATA drive and its port have agreed on, in bits per second.
     :param capacity: bytes of all namespaces of an NVMe drive together with what none of them uses (:attr:`unallocated`).
+    :param link_speed: bits per second of a SATA link as it is used now, which may be less than drive and port support.
     :param evidence: which attribute or field each of these was taken from; of wear that is not clear, why.
     """
 
@@ -127,10 +127,10 @@ class DriveHealth:
     unsafe_shutdowns: int | None = None
     power_on_hours: int | None = None
     temperature: int | None = None
-    link_speed: int | None = None
     written_bytes: int | None = None
     capacity: int | None = None
     unallocated: int | None = None
+    link_speed: int | None = None
     evidence: t.Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, t.Any]:
@@ -166,7 +166,7 @@ def parse_smartctl(text: str, rc: int, name: str, path: str, device_type: str | 
         power_on_hours=_count(_at(found, "power_on_time", "hours")),
         # A drive without a sensor reports 0.
         temperature=_count(_at(found, "temperature", "current")) or None,
-        link_speed=_link_speed(found),
+        link_speed=_link_speed(_at(found, "interface_speed", "current")),
     )
     readers = {"ata": _ata, "scsi": _scsi, "nvme": _nvme}
     values = readers[protocol](found) if protocol in readers else {}
@@ -175,12 +175,6 @@ def parse_smartctl(text: str, rc: int, name: str, path: str, device_type: str | 
     unclear = {"wear_used_percent"} - known.keys()
     evidence = {name: source for name, (_value, source) in values.items() if name in known or (source and name in unclear and protocol == "ata")}
     return dataclasses.replace(health, **known, evidence=evidence)
-
-
-def _link_speed(found: t.Mapping[str, t.Any]) -> int | None:
-    """Of a SATA drive smartctl prints ``{"units_per_second": 60, "bits_per_unit": 100000000}``."""
-    units, bits = (_count(_at(found, "interface_speed", "current", key)) for key in ("units_per_second", "bits_per_unit"))
-    return units * bits if units and bits else None
 
 
 #: Values with the name of the attribute or field they were taken from.
@@ -377,6 +371,10 @@ def _at(found: t.Any, *keys: str) -> t.Any:
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
     return found
+
+
+def _link_speed(current: t.Any) -> int | None:
+    return (_count(_at(current, "units_per_second")) or 0) * (_count(_at(current, "bits_per_unit")) or 0) or None
 
 
 def _rows(found: t.Any, *keys: str) -> list[t.Any]:

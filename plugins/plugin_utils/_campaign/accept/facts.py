@@ -3,8 +3,8 @@
 
 """Requirements that are facts: what survives, whether flushes arrive, caches, wear, firmware, links, sameness. Pure. What is not known never passes.
 
-Facts of a host are what its modules return: ``checks`` of ``flush_check``; ``verdicts`` and ``drives`` of ``cache_health_info``, where a drive may have
-a ``link_speed`` too; and ``links``, a list of ``name`` and ``speed``. Speeds are bits per second. Each key may be missing.
+Facts of a host are what its modules return: ``checks`` of ``flush_check``, ``verdicts`` and ``drives`` of ``cache_health_info``; and ``links``, a list of
+``name`` and ``speed`` in bits per second. Each key may be missing. A host without facts must be there too, to be judged.
 """
 
 from __future__ import annotations

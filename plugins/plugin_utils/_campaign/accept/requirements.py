@@ -18,7 +18,7 @@ import yaml
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import MEASURED, Requirement
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import listed, mapping
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite, SuiteCell, read_suite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 
@@ -149,7 +149,7 @@ def _requirement(item: t.Mapping[str, t.Any], where: str, suite: Suite, source: 
         raise BadInput(f"{where}: it has '{keys[0]}' and '{keys[1]}'; write two requirements.")
     if not keys:
         return _measured(item, where, suite, source)
-    _check_keys(item, _COMMON | {keys[0]} | _FACTS[keys[0]].keys, where)
+    mapping(item, where, _COMMON | {keys[0]} | _FACTS[keys[0]].keys)
     fact, given = _FACTS[keys[0]], item[keys[0]]
     workload = _cell(item["workload"], where, suite).name if "workload" in item else None
     kind, limit, unit, names = fact.kind, None, None, ()
@@ -167,7 +167,7 @@ def _requirement(item: t.Mapping[str, t.Any], where: str, suite: Suite, source: 
 
 
 def _measured(item: t.Mapping[str, t.Any], where: str, suite: Suite, source: str) -> Requirement:
-    _check_keys(item, _MEASURED_KEYS, where)
+    mapping(item, where, _MEASURED_KEYS)
     missing = next((key for key in ("workload", "metric", "of") if key not in item), "")
     if missing:
         raise BadInput(f"{where}: '{missing}' is missing; a requirement has workload, metric and of, or one of {listed(_FACTS)}.")
@@ -190,12 +190,6 @@ def _measured(item: t.Mapping[str, t.Any], where: str, suite: Suite, source: str
     return Requirement(
         item["name"], MEASURED, cell.name, metric, direction, limit, unit, senses[0] == "at_least", _share(share, metric, direction, where), confidence, source
     )
-
-
-def _check_keys(item: t.Mapping[str, t.Any], known: t.Collection[str], where: str) -> None:
-    unknown = next((str(key) for key in item if key not in known), "")
-    if unknown:
-        raise BadInput(f"{where}: there is no key {abbreviated(unknown)} here; use {listed(known)}.")
 
 
 def _cell(name: t.Any, where: str, suite: Suite) -> SuiteCell:

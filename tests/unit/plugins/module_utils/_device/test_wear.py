@@ -53,15 +53,6 @@ def parse(text, rc=0):
     return parse_smartctl(text, rc, "sda", PATH)
 
 
-@pytest.mark.parametrize(
-    ("current", "speed"),
-    [({"units_per_second": 15, "bits_per_unit": 100_000_000}, 1_500_000_000), ({"units_per_second": 60}, None), ({}, None), ("fast", None)],
-)
-def test_link_speed_is_what_drive_and_port_have_agreed_on(current, speed):
-    fast = {"units_per_second": 60, "bits_per_unit": 100_000_000}
-    assert parse(ata(interface_speed={"max": fast, "current": current})).link_speed == speed
-
-
 @pytest.mark.parametrize("name", WEAR_ATTRIBUTES)
 def test_wear_is_read_from_normalized_value_by_attribute_name(name):
     drive = parse(ata(attribute(202, name, 93, 4711)))
@@ -328,3 +319,18 @@ def test_captured_output_of_unsupported_devices(shared_samples, disk):
 def test_captured_output_of_real_drives(shared_corpus, file, used, written):
     drive = parse_smartctl((shared_corpus / "smartctl" / file).read_text(), 0, "sda", "/dev/sda")
     assert (drive.wear_used_percent, drive.written_bytes) == (used, written)
+
+
+@pytest.mark.parametrize(
+    ("current", "speed"),
+    [
+        ({"sata_value": 2, "string": "3.0 Gb/s", "units_per_second": 30, "bits_per_unit": 100000000}, 3_000_000_000),
+        ({"string": "3.0 Gb/s"}, None),
+        ({"units_per_second": "30", "bits_per_unit": 100000000}, None),
+        (None, None),
+    ],
+)
+def test_speed_of_the_link_is_the_one_in_use(current, speed):
+    fastest = {"units_per_second": 60, "bits_per_unit": 100000000}
+    assert parse(ata(interface_speed={"max": fastest, **({"current": current} if current else {})})).link_speed == speed
+    assert parse(ata()).link_speed is None

@@ -73,6 +73,8 @@ class ActionModule(Verb):
         why_not = planning.why_not(stack.get("devices") or {}, stack.get("matched") or [], read_only=options["read_only"])
         host = planning.host_plan(self._host, required, plan, options["repeats_most"], why_not)
         host = replace(host, facts=self._facts(options, {one.kind for one in required}, host.targets.values()))
+        for reason in dict.fromkeys(host.left_out.values()) if self._task.check_mode else ():
+            self._display.display(f"{self._host}: {reason}.")
         if not self._task.check_mode:
             planning.save(Path(options["path"]), host)
         return {"targets": targets, "due": planning.first_round(host)}

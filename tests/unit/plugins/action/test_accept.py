@@ -133,6 +133,8 @@ def test_of_a_device_that_is_named_the_guard_decides(run):
 def test_nothing_is_written_in_check_mode_and_nothing_is_measured_for_facts(run):
     worn = {"name": "worn", "wear_at_most": "10 %"}
     assert run("plan", requirements=[worn], file="/srv/f", check_mode=True)["due"]["only"] == []
+    run("plan", requirements=[WRITES], targets=[{"device": BUSY}], check_mode=True)
+    assert "host0000: randwrite-4k-qd1 is not measured: it writes, and devices are only read" in run.output
     assert list(run.path.iterdir()) == []
 
 

@@ -17,7 +17,6 @@ for library in ("duckdb", "numpy", "scipy", "ruptures"):
 
 from ansible_collections.cachefleet.storage.plugins.action import accept
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept import planning
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.certificate import Device
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.export import terminal
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import Judgement, Requirement
 from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
@@ -165,6 +164,24 @@ def test_link_speeds_of_interfaces_are_read(run, content, speed, status):
     assert run("plan", requirements=[link], file="/srv/f", interfaces=["../../x"])["failed"]
 
 
+@pytest.mark.parametrize(
+    "odd", [None, 7, "x", [1], ["x"], {"a": "b"}, [{"path": ["x"], "serial": {"a": 1}, "state": []}], {"sda": {"by_id": 7, "path": [], "swap": 1}}]
+)
+def test_host_that_answers_anything_is_not_measured(run, odd):
+    requirements = [{"name": "worn", "wear_at_most": "10 %"}, {"name": "power", "survives": "power_failure"}, {"name": "flush", "flush": "proved"}]
+    health = {"drives": odd, "verdicts": odd}
+    answers = {
+        "cache_stack_info": {"devices": odd, "matched": [[DISK]]},
+        "cache_health_info": health,
+        "flush_check": {"checks": odd},
+        "slurp": {"content": odd},
+    }
+    result = run("plan", requirements=[*requirements, {"name": "link", "link_speed_at_least": "1 Gb/s"}, READS], answers=answers, interfaces=["eth0"])
+    assert not result.get("failed"), result
+    result = run("finish", hosts=["host0000"])
+    assert (result["rc"], result["states"]) == (2, {"host0000": "not measured"})
+
+
 def test_host_that_does_not_answer(run):
     assert run("plan", requirements=[READS], answers={"cache_stack_info": {"failed": True, "msg": "No sysfs."}})["msg"] == "No sysfs."
     worn = {"name": "worn", "wear_at_most": "10 %"}
@@ -254,6 +271,13 @@ def test_requirement_that_cannot_be_measured_on_any_target_is_not_measured(run):
     assert (row["state"], row["target"]) == ("not measured", "") and "devices are only read" in row["reason"]
 
 
+def test_drives_that_fail_by_what_the_host_reports_are_named_with_their_serial_numbers(run):
+    drives = [{"path": DISK, "wear_used_percent": 50, "serial": "S1", "model": "SSD"}, {"path": BUSY, "wear_used_percent": 60}]
+    planned(run, 1, {"name": "worn", "wear_at_most": "10 %"}, answers={"cache_health_info": {"drives": drives}})
+    assert run("finish", hosts=["host0000"])["rc"] == 1
+    assert "Drives that fail: S1 (SSD, host0000)." in run.output and "S1" in (run.path / "accept/acceptance.md").read_text()
+
+
 def test_host_whose_facts_are_met_does_not_pass_without_its_measurement(run):
     disk = {"cache_health_info": {"drives": [{"path": DISK, "wear_used_percent": 1}]}}
     planned(run, 2, {"name": "worn", "wear_at_most": "10 %"}, READS, answers=disk)
@@ -299,7 +323,7 @@ def judgement(host, state, value=None, target="/dev/sda"):
 
 def test_hosts_that_are_unlike_the_others_are_first_and_drives_are_named():
     values = [judgement(f"node{number}", "pass", 1000.0 + number) for number in range(8)] + [judgement("odd", "pass", 300.0), judgement("a", "fail", 50.0)]
-    devices = [Device("a", "/dev/sda", "S1\x1b[2J", "SSD", "", "", None, "", "", {}), Device("odd", "/dev/sda", "S2", "SSD", "", "", None, "", "", {})]
+    devices = {("a", "/dev/sda"): ("S1\x1b[2J", "SSD"), ("odd", "/dev/sda"): ("S2", "SSD")}
     lines = list(terminal.lines(values, dict.fromkeys([*(one.host for one in values)], "SSD"), devices, lambda host: f"again {host}"))
     assert lines[1].split() == ["SSD", "10", "1", "-", "-", "9"]
     assert lines[3].startswith("a fail, unlike the others (reads is 0.0499 x their median): reads /dev/sda: 50.0/s") and lines[3].endswith("Repeat: again a")

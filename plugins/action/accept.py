@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import typing as t
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.cachefleet.storage.plugins.action.benchmark_plan import included_suites
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import parse_time
 from ansible_collections.cachefleet.storage.plugins.modules.accept import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
@@ -23,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.judge import FIRST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite, read_suite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import matches_of, with_devices
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.progress import require_libraries
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
@@ -30,7 +33,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evi
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import duration
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import Requirement
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import Judgement, Requirement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.since_birth import Change
 
 Results = t.Dict[str, t.Any]
@@ -68,9 +71,11 @@ class ActionModule(Verb):
         required = _required(options)
         targets, stack = self._targets(options)
         plan = planning.all_cells(_suite(options), _suites(options), required, targets, options["file"])
-        why_not = planning.why_not(stack.get("devices") or {}, stack.get("matched") or [], read_only=options["read_only"])
+        why_not = planning.why_not(stack.get("devices"), stack.get("matched") or [], read_only=options["read_only"])
         host = planning.host_plan(self._host, required, plan, options["repeats_most"], why_not)
         host = replace(host, facts=self._facts(options, {one.kind for one in required}, host.targets.values()))
+        for reason in dict.fromkeys(host.left_out.values()) if self._task.check_mode else ():
+            self._display.display(f"{self._host}: {reason}.")
         if not self._task.check_mode:
             planning.save(Path(options["path"]), host)
         return {"targets": targets, "due": planning.first_round(host)}
@@ -95,14 +100,27 @@ class ActionModule(Verb):
         found: Results = {}
         if kinds & _OF_HEALTH:
             health = self._ask("cache_health_info", options, verdicts="survives_power_failure" in kinds)
-            drives = [{key: one.get(key) for key in _OF_DRIVES} for one in health.get("drives") or []]
-            found = {"drives": drives, "verdicts": health.get("verdicts") or {}, "links": health.get("links") or []}
+            verdicts = health.get("verdicts")
+            found = {"drives": _kept(health.get("drives"), _OF_DRIVES), "verdicts": verdicts if isinstance(verdicts, dict) else {}}
+        if "link_speed" in kinds:
+            found["links"] = [{"name": name, "speed": self._speed(name)} for name in options["interfaces"]]
         if "flush_proved" in kinds and paths:
             # A file may not exist yet.
             places = {path if path.startswith("/dev/") else str(PurePosixPath(path).parent): path for path in paths}
-            checks = self._ask("flush_check", options, devices=list(places)).get("checks") or []
-            found["checks"] = [{**{key: one.get(key) for key in _OF_CHECKS}, "path": places.get(one.get("path"))} for one in checks]
+            checks = _kept(self._ask("flush_check", options, devices=list(places)).get("checks"), (*_OF_CHECKS, "path"))
+            found["checks"] = [{**one, "path": places[one["path"]]} for one in checks if one.get("path") in places]
         return found
+
+    def _speed(self, interface: str) -> int | None:
+        """Of a network interface, in bits per second."""
+        path = f"/sys/class/net/{component(interface, 'interface')}/speed"
+        answer = self._execute_module(module_name="ansible.builtin.slurp", module_args={"src": path}, task_vars=dict(self._variables))
+        try:
+            speed = int(base64.b64decode(str(answer.get("content") or ""), validate=True))
+        except ValueError:
+            return None
+        # Without a carrier it is -1.
+        return speed * 1_000_000 if 0 < speed < 10_000_000 else None
 
     def _ask(self, module: str, options: Results, **arguments: t.Any) -> Results:
         declared = {name: options[name] for name in DECLARATION_OPTIONS}
@@ -118,14 +136,16 @@ class ActionModule(Verb):
             return {"due": {}}
         campaign = Path(options["path"])
         plans = planning.load_all(campaign)
-        judgements = outcome.judged(campaign, plans)
-        due = {one.host: planning.next_round(campaign, one, judgements, options["round"]) for one in plans if one.host in options["hosts"]}
+        own: dict[str, list[Judgement]] = {host: [] for host in options["hosts"]}
+        for judgement in outcome.judged(campaign, plans):
+            own.get(judgement.host, []).append(judgement)
+        due = {one.host: planning.next_round(campaign, one, own[one.host], options["round"]) for one in plans if one.host in own}
         return {"due": {host: one for host, one in due.items() if one["only"]}}
 
     def _finish(self, options: Results) -> Results:
         campaign = Path(options["path"])
         found = outcome.outcome(campaign, options["hosts"], options["problems"], read_tests(options["power_loss"], "accept_power_loss"))
-        lines = terminal.lines(found.judgements, found.classes, found.context.devices, self._command)
+        lines = terminal.lines(found.judgements, found.classes, found.drives, self._command)
         self._display.display("\n".join(["", *lines, ""]))
         files, problems = outcome.write(campaign, found, options["key"])
         changes: dict[str, list[Change]] = {}
@@ -147,6 +167,11 @@ class ActionModule(Verb):
 
     def _command(self, host: str) -> str:
         return terminal.command(host, context.CLIARGS.get("inventory") or (), context.CLIARGS.get("extra_vars") or ())
+
+
+def _kept(rows: t.Any, keys: t.Collection[str]) -> list[Results]:
+    """Of what a host answered, some values that are no lists or dictionaries."""
+    return [{key: one[key] for key in keys if isinstance(one.get(key), (str, int, float))} for one in objects(rows)]
 
 
 def _suites(options: Results) -> Results:

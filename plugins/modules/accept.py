@@ -65,6 +65,11 @@ options:
     description: Whether devices are only read.
     type: bool
     default: true
+  interfaces:
+    description: Network interfaces whose link speed is read if it is required.
+    type: list
+    elements: str
+    default: []
   repeats_most:
     description: Repeats of a cell at most.
     type: int
@@ -182,6 +187,7 @@ def argument_spec() -> dict[str, t.Any]:
         "targets": {"type": "list", "elements": "dict", "default": []},
         "file": {"type": "str", "default": ""},
         "read_only": {"type": "bool", "default": True},
+        "interfaces": {"type": "list", "elements": "str", "default": []},
         "repeats_most": {"type": "int", "default": 12},
         "budget": {"type": "str", "default": "2h"},
         "seconds": {"type": "float", "default": 0},

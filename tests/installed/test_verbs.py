@@ -46,7 +46,7 @@ def test_exit_status_of_an_acceptance(attack):
     done = accept(good, worn)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "bad fail: worn /dev/sdb {{ 1 + 1 }}: 40 % of the rated endurance used, required at most 10 %. Repeat: ansible-playbook" in done.stdout
-    assert "Not accepted. 2 hosts: 2 fail." in done.stdout + done.stderr
+    assert "Not accepted, 2 hosts: 2 fail" in done.stdout + done.stderr
     done = accept(good, {**good, "wear_used_percent": None})
     assert done.returncode == 2 and "2 hosts: 2 not measured." in done.stdout, done.stdout + done.stderr
     done = accept(good, accept_requirements=[{"name": "worn", "wear_at_most": "10"}])

@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ACCEPT_FOLDER, ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, Run, make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import listed
 
 if t.TYPE_CHECKING:
@@ -70,15 +71,17 @@ def all_cells(suite: Suite, suites: t.Mapping[str, t.Any], requirements: t.Itera
     return make_plan(suite.name, suites, targets, repeats=1, only=only, file=file) if needed else None
 
 
-def why_not(devices: t.Mapping[str, t.Any], matched: t.Iterable[t.Iterable[str]], *, read_only: bool) -> t.Callable[[Run], str]:
+def why_not(devices: t.Any, matched: t.Iterable[t.Iterable[str]], *, read_only: bool) -> t.Callable[[Run], str]:
     """Why a cell may not run on its target, as a clause; empty if it may.
 
-    :param devices: of the host. :param matched: paths of those that a match has chosen: of a device that was named the guard decides.
+    :param devices: what the host answered. :param matched: paths of those that a match has chosen: of a device that was named the guard decides.
     """
     uses: dict[str, str] = {}
-    for one in devices.values():
+    for one in objects(list(devices.values()) if isinstance(devices, dict) else []):
         use = next((text for key, text in _USES.items() if one.get(key)), "")
-        uses.update(dict.fromkeys([one.get("stable_path"), one.get("path"), *(one.get("by_id") or [])], use) if use else {})
+        by_id = one.get("by_id")
+        paths = [one.get("stable_path"), one.get("path"), *(by_id if isinstance(by_id, list) else [])]
+        uses.update({path: use for path in paths if use and isinstance(path, str)})
     chosen = {path for paths in matched for path in paths}
 
     def reason(run: Run) -> str:
@@ -149,10 +152,11 @@ def first_round(plan: HostPlan) -> dict[str, t.Any]:
 def next_round(campaign: Path, plan: HostPlan, judgements: t.Iterable[Judgement], number: int) -> dict[str, t.Any]:
     """What is measured of a host that is not decided.
 
+    :param judgements: of this host.
     :param number: of the round, from 1: a cell that never has a result ends with the last one.
     """
     stored = _repeats_stored(campaign, plan)
-    undecided = {(str(one.requirement.workload), plan.labels.get(one.target)) for one in judgements if one.host == plan.host and one.state == UNDECIDED}
+    undecided = {(str(one.requirement.workload), plan.labels.get(one.target)) for one in judgements if one.state == UNDECIDED}
     due: Cells = {}
     for workload, labels in plan.cells.items():
         for label in labels:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import shutil
@@ -16,7 +17,6 @@ for library in ("duckdb", "numpy", "scipy", "ruptures"):
 
 from ansible_collections.cachefleet.storage.plugins.action import accept
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept import planning
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.certificate import Device
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.export import terminal
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import Judgement, Requirement
 from ansible_collections.cachefleet.storage.tests.unit.support.action_calls import made_action
@@ -49,13 +49,14 @@ class Run:
         self.asked = {}
 
     def __call__(self, operation, *, host="host0000", answers=None, check_mode=False, extra="", **options):
-        def answer_of(module, arguments, _task_vars):
+        def answer_of(module, arguments, _task_vars=None):
             name = module.rpartition(".")[2]
             self.asked[name] = arguments
             return (answers or {}).get(name, {})
 
         arguments = {"operation": operation, "path": str(self.path), **(SUITE if operation in ("validate", "plan") else {}), **options}
         action = made_action(accept, arguments, self.printed, check_mode=check_mode, answer_of=answer_of)
+        action._execute_module = lambda module_name, module_args, task_vars: answer_of(module_name, module_args, task_vars)
         return action.run(task_vars={"inventory_hostname": host})
 
     @property
@@ -131,6 +132,8 @@ def test_of_a_device_that_is_named_the_guard_decides(run):
 def test_nothing_is_written_in_check_mode_and_nothing_is_measured_for_facts(run):
     worn = {"name": "worn", "wear_at_most": "10 %"}
     assert run("plan", requirements=[worn], file="/srv/f", check_mode=True)["due"]["only"] == []
+    run("plan", requirements=[WRITES], targets=[{"device": BUSY}], check_mode=True)
+    assert "host0000: randwrite-4k-qd1 is not measured: it writes, and devices are only read" in run.output
     assert list(run.path.iterdir()) == []
 
 
@@ -146,6 +149,37 @@ def test_facts_are_read_only_if_they_are_required_and_only_what_is_needed_is_kep
     run.asked.clear()
     run("plan", requirements=[READS], file="/srv/f")
     assert run.asked == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "speed", "status"), [(b"25000\n", 25e9, 0), (b"1000\n", 1e9, 1), (b"-1\n", None, 2), (b"{{ 1 }}", None, 2), (b"9" * 30, None, 2)]
+)
+def test_link_speeds_of_interfaces_are_read(run, content, speed, status):
+    link = {"name": "link", "link_speed_at_least": "10 Gb/s"}
+    slurped = {"content": base64.b64encode(content).decode()}
+    run("plan", requirements=[link], file="/srv/f", interfaces=["eth1"], answers={"slurp": slurped})
+    assert run.asked["slurp"] == {"src": "/sys/class/net/eth1/speed"}
+    assert planning.load_all(run.path)[0].facts["links"] == [{"name": "eth1", "speed": speed}]
+    assert run("finish", hosts=["host0000"])["rc"] == status
+    assert run("plan", requirements=[link], file="/srv/f", interfaces=["../../x"])["failed"]
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 7, "x", [1], ["x"], {"a": "b"}, [{"path": ["x"], "serial": {"a": 1}, "state": []}], {"sda": {"by_id": 7, "path": [], "swap": 1}}]
+)
+def test_host_that_answers_anything_is_not_measured(run, odd):
+    requirements = [{"name": "worn", "wear_at_most": "10 %"}, {"name": "power", "survives": "power_failure"}, {"name": "flush", "flush": "proved"}]
+    health = {"drives": odd, "verdicts": odd}
+    answers = {
+        "cache_stack_info": {"devices": odd, "matched": [[DISK]]},
+        "cache_health_info": health,
+        "flush_check": {"checks": odd},
+        "slurp": {"content": odd},
+    }
+    result = run("plan", requirements=[*requirements, {"name": "link", "link_speed_at_least": "1 Gb/s"}, READS], answers=answers, interfaces=["eth0"])
+    assert not result.get("failed"), result
+    result = run("finish", hosts=["host0000"])
+    assert (result["rc"], result["states"]) == (2, {"host0000": "not measured"})
 
 
 def test_host_that_does_not_answer(run):
@@ -237,6 +271,13 @@ def test_requirement_that_cannot_be_measured_on_any_target_is_not_measured(run):
     assert (row["state"], row["target"]) == ("not measured", "") and "devices are only read" in row["reason"]
 
 
+def test_drives_that_fail_by_what_the_host_reports_are_named_with_their_serial_numbers(run):
+    drives = [{"path": DISK, "wear_used_percent": 50, "serial": "S1", "model": "SSD"}, {"path": BUSY, "wear_used_percent": 60}]
+    planned(run, 1, {"name": "worn", "wear_at_most": "10 %"}, answers={"cache_health_info": {"drives": drives}})
+    assert run("finish", hosts=["host0000"])["rc"] == 1
+    assert "Drives that fail: S1 (SSD, host0000)." in run.output and "S1" in (run.path / "accept/acceptance.md").read_text()
+
+
 def test_host_whose_facts_are_met_does_not_pass_without_its_measurement(run):
     disk = {"cache_health_info": {"drives": [{"path": DISK, "wear_used_percent": 1}]}}
     planned(run, 2, {"name": "worn", "wear_at_most": "10 %"}, READS, answers=disk)
@@ -282,7 +323,7 @@ def judgement(host, state, value=None, target="/dev/sda"):
 
 def test_hosts_that_are_unlike_the_others_are_first_and_drives_are_named():
     values = [judgement(f"node{number}", "pass", 1000.0 + number) for number in range(8)] + [judgement("odd", "pass", 300.0), judgement("a", "fail", 50.0)]
-    devices = [Device("a", "/dev/sda", "S1\x1b[2J", "SSD", "", "", None, "", "", {}), Device("odd", "/dev/sda", "S2", "SSD", "", "", None, "", "", {})]
+    devices = {("a", "/dev/sda"): ("S1\x1b[2J", "SSD"), ("odd", "/dev/sda"): ("S2", "SSD")}
     lines = list(terminal.lines(values, dict.fromkeys([*(one.host for one in values)], "SSD"), devices, lambda host: f"again {host}"))
     assert lines[1].split() == ["SSD", "10", "1", "-", "-", "9"]
     assert lines[3].startswith("a fail, unlike the others (reads is 0.0499 x their median): reads /dev/sda: 50.0/s") and lines[3].endswith("Repeat: again a")

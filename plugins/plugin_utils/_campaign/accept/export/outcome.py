@@ -35,11 +35,13 @@ _CLASS = ("drives", "drive_firmware")
 
 @dataclass(frozen=True)
 class Outcome:
-    """:param classes: what a host is, by host. :param states: the worst state of each host."""
+    """:param classes: what a host is, by host. :param states: the worst state of each host.
+    :param drives: serial number and model by host and target, of drives that were measured or whose health was read."""
 
     judgements: list[Judgement]
     classes: dict[str, str]
     states: dict[str, str]
+    drives: dict[tuple[str, str], tuple[str, str]]
     context: certificate.Context
 
 
@@ -73,12 +75,16 @@ def judged(campaign: Path, plans: t.Sequence[planning.HostPlan], power_loss: t.S
 
 def outcome(campaign: Path, hosts: t.Iterable[str], problems: t.Mapping[str, str], power_loss: t.Sequence[PowerLossResult] = ()) -> Outcome:
     """:param hosts: all that are accepted. :param problems: why one of them was not measured to the end."""
-    judgements = _with_problems(judged(campaign, planning.load_all(campaign), power_loss), hosts, problems)
+    plans = planning.load_all(campaign)
+    judgements = _with_problems(judged(campaign, plans, power_loss), hosts, problems)
     rows = read(campaign)
     classes = {host: ", ".join(value for value in one.facts.values() if value != "unknown") for one in host_classes(rows, _CLASS) for host in one.hosts}
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     context = context_of(campaign, now, rows.measurements, rows.settings)
-    return Outcome(judgements, classes, markdown.state_of_hosts(judgements), context)
+    drives = {(one.host, drive.get("path")): (drive.get("serial"), drive.get("model") or "") for one in plans for drive in one.facts.get("drives", ())}
+    drives |= {(one.host, one.target): (one.serial, one.model) for one in context.devices}
+    known = {key: value for key, value in drives.items() if value[0]}
+    return Outcome(judgements, classes, markdown.state_of_hosts(judgements), known, context)
 
 
 def _with_problems(judgements: list[Judgement], hosts: t.Iterable[str], problems: t.Mapping[str, str]) -> list[Judgement]:
@@ -97,7 +103,7 @@ def write(campaign: Path, found: Outcome, key: str) -> tuple[dict[str, Path], li
     :returns: also why they are not signed, as sentences.
     """
     folder = campaign / ACCEPT_FOLDER
-    serials = {(one.host, one.target): one.serial for one in found.context.devices}
+    serials = {key: serial for key, (serial, _model) in found.drives.items()}
     contents = {
         "json": json.dumps({"when": found.context.when, "judgements": [asdict(one) for one in found.judgements]}, indent=1) + "\n",
         "md": markdown.text(found.judgements, found.classes, serials),

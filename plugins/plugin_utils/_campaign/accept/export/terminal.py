@@ -11,7 +11,6 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.certificate import Device
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.export.markdown import state_of_hosts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.model import FAIL, PASS, STATES, Judgement
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.since_birth import WORSE, Change
@@ -56,10 +55,16 @@ def unlike(judgements: t.Iterable[Judgement], classes: t.Mapping[str, str]) -> d
     return texts
 
 
-def lines(judgements: t.Sequence[Judgement], classes: t.Mapping[str, str], devices: t.Iterable[Device], command: t.Callable[[str], str]) -> t.Iterator[str]:
+def lines(
+    judgements: t.Sequence[Judgement],
+    classes: t.Mapping[str, str],
+    drives: t.Mapping[tuple[str, str], tuple[str, str]],
+    command: t.Callable[[str], str],
+) -> t.Iterator[str]:
     """Everything that is printed.
 
-    :param classes: what the hosts are, by host. :param devices: that were measured. :param command: that repeats the acceptance of a host.
+    :param classes: what the hosts are, by host. :param drives: serial number and model by host and target.
+    :param command: that repeats the acceptance of a host.
     """
     states, apart = state_of_hosts(judgements), unlike(judgements, classes)
     place = {host: number for number, host in enumerate(apart)}
@@ -71,10 +76,9 @@ def lines(judgements: t.Sequence[Judgement], classes: t.Mapping[str, str], devic
         if states[host] != PASS or host in apart:
             yield _line(host, states[host], apart.get(host, ""), of_host[host], command)
     yield summary(states)
-    failed = {(one.host, one.target) for one in judgements if one.state == FAIL}
-    drives = [f"{one.serial} ({', '.join(filter(None, (one.model, one.host)))})" for one in devices if one.serial and (one.host, one.target) in failed]
-    if drives:
-        yield f"Drives that fail: {', '.join(plain(one) for one in dict.fromkeys(drives))}."
+    failed = dict.fromkeys((one.host, *drives[one.host, one.target]) for one in judgements if one.state == FAIL and (one.host, one.target) in drives)
+    if failed:
+        yield f"Drives that fail: {', '.join(plain(f'{serial} ({model}, {host})' if model else f'{serial} ({host})') for host, serial, model in failed)}."
 
 
 def _line(host: str, state: str, apart: str, judgements: t.Sequence[Judgement], command: t.Callable[[str], str]) -> str:

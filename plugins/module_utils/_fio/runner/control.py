@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.backgroun
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import supplied_logs
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks import refusals_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
@@ -86,6 +87,7 @@ def validated(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: boo
     if not check_mode:
         # A fio whose runner was killed may go on for a while, and would keep its target busy.
         end_leftover_fio(spool)
+        supplied_logs.require([requested.cell.job for requested in order.requested], spool, host.root)
     return prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool.folder, spool.campaign))
 
 
@@ -98,6 +100,18 @@ def examine(order: Order, spool: Spool, host: MeasuredHost, caches: t.Sequence[s
     cells = [requested.cell for step in order.steps for requested in (*step.cells, *edges(step))]
     made, left = MadeFiles(spool, host.root), LeftDevices(spool.folder, spool.campaign)
     return {"changed": False, "actions": [], "runner": {}, "refusals": refusals_of(cells, host, made.paths(), left, caches)}
+
+
+def supply(order: Order, spool: Spool, files: t.Mapping[str, str], *, check_mode: bool) -> dict[str, t.Any]:
+    """Take the logs of an order that are files into the spool.
+
+    :param files: their paths on this host, by those on the controller; without any it is only found out which are missing.
+    :returns: the result of the module.
+    """
+    jobs = {requested.cell.key.cell: requested.row["job"] for requested in order.requested}
+    if files and not check_mode:
+        supplied_logs.receive(jobs, spool, files)
+    return {"changed": bool(files), "actions": [], "runner": {}, "missing": list(supplied_logs.missing(jobs, spool))}
 
 
 def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | None = None) -> None:

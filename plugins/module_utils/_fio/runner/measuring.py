@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.r
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import supplied_logs
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import (
     describe_cell,
     describe_target,
@@ -228,7 +229,7 @@ class Measuring:
         (folder / "job.fio").write_text(text)
         for (part, _facts), one in zip(found, given):
             for name, log in part.job.replays.items():
-                (folder / name).write_text(log.on_target(one.facts.path))
+                supplied_logs.write(log, self.spool, one.facts.path, folder / name)
         if any(one.note for one in given):
             text = "\n".join([self._job_file(cell, [one for _part, one in found], gate).rstrip("\n"), *(one.note for one in given if one.note), ""])
         report = folder / "fio.json"
@@ -381,7 +382,8 @@ class Measuring:
         self.note_written(one.requested, meta)
         meta["notes"] += [*cell.job.notes, *one.notes, *self._findings(one, start_time, meta, after)]
         files = files_of(run, one.text, one.folder)
-        files.update({f"replay_{number}.log.gz": log.text.encode() for number, log in enumerate(cell.job.replays.values(), start=1)})
+        logs = enumerate(cell.job.replays.values(), start=1)
+        files.update({f"replay_{number}.log.gz": log.text.encode() for number, log in logs if log.text is not None})
         sides = (("before", before), ("after", after))
         stats = {side: {"time": found.time, "devices": {name: found.stats[name] for name in one.names if name in found.stats}} for side, found in sides}
         for side, found in sides:

@@ -64,6 +64,10 @@ class RequestedRun:
         """What the guard refuses of its targets; the result of the module ``fio_runner``."""
         return control.examine(self._order, self._spool, self._host(), caches)
 
+    def supply(self, files: t.Mapping[str, str], *, check_mode: bool) -> dict[str, t.Any]:
+        """Take copied logs into the spool; the result of the module ``fio_runner``."""
+        return control.supply(self._order, self._spool, files, check_mode=check_mode)
+
     def _host(self) -> MeasuredHost:
         runner = Runner()
         return MeasuredHost(runner, lambda devices: read_stack(runner, devices=devices, **self._declared))

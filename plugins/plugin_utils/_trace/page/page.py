@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
 #: Points of one line; devices that have charts.
 _MOST_POINTS, _MOST_DEVICES = 720, 12
 #: Files that a report has only if there is something to say.
-SUITE_FILE, CACHE_FILE = "fitted_suite.yml", "recommended_cache.yml"
+SUITE_FILE, REPLAY_FILE, CACHE_FILE = "fitted_suite.yml", "replay_suite.yml", "recommended_cache.yml"
 CURVE_NOTE = (
     "What a cache of this size would have served of the recorded requests of all devices together, from empty. "
     "Of a request on several blocks all must be in the cache. lru is an ideal cache of what was accessed last; of writes it "

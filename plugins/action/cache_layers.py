@@ -10,7 +10,6 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.vars import merge_hash
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import wrong_list
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.log_file import supply
@@ -35,17 +34,10 @@ class ActionModule(StorageAction):
         if layers.get("benchmark"):
             measurement = {option: layers.pop(option) for option in ("benchmark", "settle") if option in layers}
             name, arguments = "sweep_step", {"layers": layers, **measurement}
-            failed = self._supply(measurement["benchmark"], task_vars)
+            failed = supply(self, measurement["benchmark"], task_vars)
         follows = not boolean(layers.get("allow_pending", True), strict=False)
         answer = merge_hash(result, failed or self.answer_of(f"cachefleet.storage.{name}", arguments, task_vars))
         return _short_if_failed({**answer, "follows": True} if follows else answer)
-
-    def _supply(self, benchmark: t.Any, task_vars: dict[str, t.Any] | None) -> dict[str, t.Any]:
-        """The failed answer of a host that could not take the logs that it is to replay."""
-        try:
-            return supply(self, benchmark, task_vars) if isinstance(benchmark, dict) else {}
-        except StorageError as error:
-            return {"failed": True, "changed": False, **error.to_dict()}
 
 
 def _short_if_failed(result: dict[str, t.Any]) -> dict[str, t.Any]:

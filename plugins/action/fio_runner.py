@@ -9,7 +9,6 @@ import typing as t
 
 from ansible.utils.vars import merge_hash
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.log_file import supply
 
@@ -23,8 +22,5 @@ class ActionModule(StorageAction):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         options = self._task.args
-        try:
-            failed = supply(self, options, task_vars) if options.get("state", "started") == "started" else {}
-        except StorageError as error:
-            return {**result, "failed": True, "changed": False, **error.to_dict()}
+        failed = supply(self, options, task_vars) if options.get("state", "started") == "started" else {}
         return merge_hash(result, failed or self.answer_of("cachefleet.storage.fio_runner", options, task_vars))

@@ -116,6 +116,8 @@ def render(
         if place.target.kind == "directory":
             lines.append(f"filename_format={extent.names_of(job.on(section.target).sections.index(section))}")
         lines += _size_line(place) if not section.has_size and (others or not _is_common(job)) else []
+        # Else fio 3.33 only takes what is completed once its queue is full, and counts the pauses of the log as latency.
+        lines += ["iodepth_batch_complete_min=0"] if section.replay is not None and section.replay.seconds is not None else []
     return "\n".join(lines) + "\n"
 
 

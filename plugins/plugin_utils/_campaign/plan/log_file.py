@@ -62,13 +62,13 @@ def _found(path: str, _changed: tuple[int, int], options: str) -> replay.Replay:
     return stream.replay()
 
 
-def supply(action: StorageAction, options: t.Mapping[str, t.Any], task_vars: dict[str, t.Any] | None) -> dict[str, t.Any]:
+def supply(action: StorageAction, options: t.Any, task_vars: dict[str, t.Any] | None) -> dict[str, t.Any]:
     """Copy the logs that a host is to replay and does not have.
 
     :param options: of the module ``fio_runner``.
-    :returns: its answer if it has failed, else nothing.
+    :returns: what has failed, else nothing.
     """
-    files = list(dict.fromkeys(_files_in(options.get("steps"))))
+    files = list(dict.fromkeys(_files_in(options)))
     if not files or action._task.check_mode:
         return {}
     arguments = {**options, "state": "supplied"}
@@ -77,8 +77,11 @@ def supply(action: StorageAction, options: t.Mapping[str, t.Any], task_vars: dic
     # A host does not say which files of the controller it gets.
     missing = [path for path in files if isinstance(reported, list) and path in reported]
     if not answer.get("failed") and missing:
-        copied = _copied(action, missing)
-        answer = action._execute_module(module_name=_RUNNER, module_args={**arguments, "logs": copied}, task_vars=task_vars)
+        try:
+            arguments = {**arguments, "logs": _copied(action, missing)}
+        except OSError as error:
+            return {"failed": True, "changed": False, "msg": f"The log {error.filename} could not be copied to this host: {error.strerror}."}
+        answer = action._execute_module(module_name=_RUNNER, module_args=arguments, task_vars=task_vars)
         action._remove_tmp_path(action._connection._shell.tmpdir)
     return answer if answer.get("failed") else {}
 
@@ -105,13 +108,9 @@ def _copied(action: StorageAction, paths: t.Sequence[str]) -> dict[str, str]:
 
 
 def _packed(path: str, draft: Path) -> str:
-    """:raises BadInput: if the file cannot be read any more."""
-    try:
-        with open(path, "rb") as log:
-            if log.peek(2)[:2] == replay.GZIP:
-                return path
-            with gzip.open(draft, "wb") as file:
-                shutil.copyfileobj(log, file)
-    except OSError as error:
-        raise BadInput(f"The log {path} could not be copied to this host: {error.strerror}.", item=path) from None
+    with open(path, "rb") as log:
+        if log.peek(2)[:2] == replay.GZIP:
+            return path
+        with gzip.open(draft, "wb") as file:
+            shutil.copyfileobj(log, file)
     return str(draft)

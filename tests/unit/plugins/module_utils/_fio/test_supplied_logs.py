@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import rep
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, SpoolError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.log_file import located
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import Stack
@@ -77,6 +78,24 @@ def test_file_is_replayed_once_it_was_copied(rig: Rig) -> None:
     place = rig.spool.home / "v/oltp/1"
     assert f"read_iolog={replay.read_replay({'read_iolog': LOG}, 'c').file_name}\n" in (place / "job.fio").read_text(), "the same log is the same workload"
     assert not (place / "replay_1.log.gz").exists()
+
+
+@needs_fio
+def test_each_of_several_devices_gets_its_own_log(rig: Rig, tmp_path: Path) -> None:
+    other = tmp_path / "other.log"
+    other.write_text("fio version 3 iolog\n0 sdb add\n0 sdb open\n100000 sdb write 8192 4096\n100000 sdb sync 0 0\n300000 sdb write 65536 8192\n")
+    sections = [{"name": "a", "read_iolog": str(rig.path)}, {"name": "b", "target": "log", "read_iolog": str(other)}]
+    job = located({"global": {"ioengine": "libaio", "iodepth": 8}, "jobs": sections}, "s")
+    targets = {"target": {"file": str(rig.target), "size": 256 * 1024}, "targets": {"log": {"file": str(tmp_path / "second"), "size": 128 * 1024}}}
+    steps = [{"cells": [{"name": "both", "repeat": 1, **targets, "job": job}]}]
+    order = read_order({"campaign": "c1", "variant": "v", "host": "here", "steps": steps, "series": False})
+    control.supply(order, rig.spool, {str(rig.path): str(rig.path), str(other): str(other)}, check_mode=False)
+    row = rig.measure(order)
+    assert row["state"] == "ok", row["reason"]
+    assert (row["summary"]["read"]["total_ios"], row["summary"]["write"]["total_ios"], row["summary"]["sync"]["n"]) == (2000, 1002, 1)
+    content = (tmp_path / "second").read_bytes()
+    assert [number for number in range(32) if content[number * 4096 : number * 4096 + 4096].strip(b"\0")] == [2, 16, 17]
+    assert row["summary"]["write"]["runtime_ms"] >= 280, "the first I/O waits, too"
 
 
 @needs_fio

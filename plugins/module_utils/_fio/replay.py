@@ -19,6 +19,7 @@ import base64
 import binascii
 import gzip
 import hashlib
+import itertools
 import re
 import typing as t
 import zlib
@@ -63,8 +64,6 @@ _IO_ACTIONS = ("read", "write", "trim")
 _SYNC_ACTIONS = ("sync", "datasync")
 _MOVING = frozenset(map(str.encode, _IO_ACTIONS))
 _ACTIONS = _MOVING.union(map(str.encode, _SYNC_ACTIONS))
-#: Fewer than this has a number.
-_DIGITS = 20
 
 
 @frozen
@@ -171,18 +170,11 @@ class LogStream:
 
         :raises BadInput: naming the line and what is wrong with it.
         """
-        buffered: list[bytes] = []
-        for line in self._changed(lines):
-            buffered.append(line)
-            if len(buffered) >= _AT_ONCE:
-                yield self._counted(b"".join(buffered))
-                buffered = []
-        yield self._counted(b"".join(buffered))
-
-    def _counted(self, piece: bytes) -> bytes:
-        self._hash.update(piece)
-        self._size += len(piece)
-        return piece
+        found = self._changed(lines)
+        for piece in iter(lambda: b"".join(itertools.islice(found, _AT_ONCE)), b""):
+            self._hash.update(piece)
+            self._size += len(piece)
+            yield piece
 
     def replay(self) -> Replay:
         """What is in the log, once all of its lines were read; without its text."""
@@ -226,7 +218,7 @@ class LogStream:
             words = line.split()
             if not words:
                 continue
-            one = _line(words, has_times, self.name, number)
+            one = _line(words, has_times, f"{self.name}: line {number}")
             if file is None:
                 file, began = one[1], one[0]
             elif file != one[1]:
@@ -326,9 +318,8 @@ def _unpacked(given: t.Any, name: str) -> str:
 def _found_before(given: dict[t.Any, t.Any], name: str) -> Replay:
     """What the controller found in a log that is a file; a host compares it with the file."""
     moved = given.get("moved")
-    bytes_moved = [*moved.values()] if isinstance(moved, dict) and set(moved) == set(_IO_ACTIONS) else [None]
-    optional = [given[fact] for fact in ("block_size", "seconds") if given.get(fact) is not None]
-    numbers = [*(given.get(fact) for fact in ("size", "end", "ios")), *bytes_moved, *optional]
+    numbers = [given.get(fact) for fact in ("size", "end", "ios")] + [moved.get(action) if isinstance(moved, dict) else None for action in _IO_ACTIONS]
+    numbers += [given[fact] for fact in ("block_size", "seconds") if given.get(fact) is not None]
     whole = all(isinstance(one, (int, float)) and not isinstance(one, bool) and 0 <= one <= _LARGEST_OFFSET for one in numbers)
     if set(given) != {_FILE, *_FACTS} or not whole or not re.match(r"[0-9a-f]{64}\Z", str(given["sha256"])):
         raise _bad(name, LOG, _why_no_log(b""))
@@ -344,35 +335,35 @@ def _why_no_log(first: bytes) -> str:
     )
 
 
-def _line(words: t.Sequence[bytes], timed: bool, name: str, number: int) -> tuple[int, bytes, bytes, int, int]:
-    """One line: time, file, action, offset and length; without an action if it only opens or closes the file."""
-    rest = words[1:] if timed else words
-    if len(rest) == 4 and rest[1] in _ACTIONS and all(word.isdigit() and len(word) < _DIGITS for word in (words[0] if timed else b"0", rest[2], rest[3])):
-        time, action, offset, length = int(words[0]) if timed else 0, rest[1], int(rest[2]), int(rest[3])
-        if action not in _MOVING:
-            return time, rest[0], action, 0, 0
-        if 0 < length <= LARGEST_IO and offset + length <= _LARGEST_OFFSET:
-            return time, rest[0], action, offset, length
-    elif len(rest) == 2 and rest[1] in _FILE_ACTIONS and (not timed or (words[0].isdigit() and len(words[0]) < _DIGITS)):
-        return int(words[0]) if timed else 0, rest[0], b"", 0, 0
-    raise BadInput(f"{name}: line {number} of the log in {LOG} {_why_no_line(words, timed)}", option=LOG)
-
-
-def _why_no_line(words: t.Sequence[bytes], timed: bool) -> str:
-    rest = words[1:] if timed else words
-    if (timed and not (words[0].isdigit() and len(words[0]) < _DIGITS)) or len(rest) not in (2, 4):
+def _line(words: t.Sequence[bytes], timed: bool, where: str) -> tuple[int, bytes, bytes, int, int]:
+    """Time, file, action, offset and length; without an action if the line only opens or closes the file."""
+    time, rest = (words[0], words[1:]) if timed else (b"0", words)
+    if not _is_number(time) or len(rest) not in (2, 4):
         form = "TIME FILE ACTION OFFSET LENGTH" if timed else "FILE ACTION OFFSET LENGTH"
-        return f"is not '{form}', or without offset and length for add, open and close."
-    if rest[1] == b"wait":
-        return "is a wait, whose time fio does not interpret as documented: record with fio 3.31 or later, or remove the line."
-    if len(rest) == 2 or rest[1] not in _ACTIONS:
+        what = f"is not '{form}', or without offset and length for add, open and close."
+    elif len(rest) == 2 and rest[1] in _FILE_ACTIONS:
+        return int(time), rest[0], b"", 0, 0
+    elif rest[1] == b"wait":
+        what = "is a wait, whose time fio does not interpret as documented: record with fio 3.31 or later, or remove the line."
+    elif len(rest) == 2 or rest[1] not in _ACTIONS:
         action = ascii(rest[1][:20].decode("utf-8", "replace"))
-        return f"has the action {action}: supported are {', '.join((*_IO_ACTIONS, *_SYNC_ACTIONS))}, add, open and close."
-    if not all(word.isdigit() and len(word) < _DIGITS for word in rest[2:]):
-        return "has an offset or a length that is not a whole number of bytes."
-    if not 0 < int(rest[3]) <= LARGEST_IO:
-        return f"has a length of {int(rest[3])} bytes: it must be from 1 to {LARGEST_IO} ({format_size(LARGEST_IO)})."
-    return f"has an offset of {int(rest[2])} bytes, which is larger than any device."
+        what = f"has the action {action}: supported are {', '.join((*_IO_ACTIONS, *_SYNC_ACTIONS))}, add, open and close."
+    elif not (_is_number(rest[2]) and _is_number(rest[3])):
+        what = "has an offset or a length that is not a whole number of bytes."
+    else:
+        file, action, offset, length = rest[0], rest[1], int(rest[2]), int(rest[3])
+        if action not in _MOVING:
+            return int(time), file, action, 0, 0
+        if 0 < length <= LARGEST_IO and offset + length <= _LARGEST_OFFSET:
+            return int(time), file, action, offset, length
+        what = f"has an offset of {offset} bytes, which is larger than any device."
+        if not 0 < length <= LARGEST_IO:
+            what = f"has a length of {length} bytes: it must be from 1 to {LARGEST_IO} ({format_size(LARGEST_IO)})."
+    raise BadInput(f"{where} of the log in {LOG} {what}", option=LOG)
+
+
+def _is_number(word: bytes) -> bool:
+    return word.isdigit() and len(word) < 20
 
 
 def _whole(value: t.Any, option: str, name: str, low: int, high: int) -> int:

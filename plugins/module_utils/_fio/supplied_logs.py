@@ -11,7 +11,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import re
 import typing as t
 import zlib
 from pathlib import Path
@@ -20,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import new_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import replay
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import available_memory
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
@@ -32,39 +32,29 @@ _MEMORY = 128
 _LEVEL = 1
 
 
-def missing(jobs: t.Mapping[str, t.Any], spool: Spool) -> dict[str, list[tuple[str, Replay, t.Mapping[str, t.Any]]]]:
-    """The logs that are not in the spool, or not whole, by their files on the controller: name of the cell, log, and options of the section.
+def missing(jobs: t.Mapping[str, t.Any], spool: Spool) -> list[tuple[str, str, Replay, t.Mapping[str, t.Any]]]:
+    """The logs that are not whole in the spool: file on the controller, name of the cell, log, options of the section.
 
     :param jobs: as the controller sends them, by the names of their cells.
     """
-    found: dict[str, list[tuple[str, Replay, t.Mapping[str, t.Any]]]] = {}
-    known: set[str] = set()
-    for name, job in jobs.items():
-        for section in replay.sections_with_log(job):
-            log = replay.read_replay(section, name)
-            if log.text is None and log.sha256 not in known:
-                known.add(log.sha256)
-                if not _is_whole(log, spool):
-                    found.setdefault(section[replay.LOG]["file"], []).append((name, log, section))
-    return found
+    sections = [(name, section, replay.read_replay(section, name)) for name, job in jobs.items() for section in replay.sections_with_log(job)]
+    wanted = {log.sha256: (section[replay.LOG]["file"], name, log, section) for name, section, log in sections if log.text is None}
+    return [one for one in wanted.values() if not _is_whole(one[2], spool)]
 
 
 def receive(jobs: t.Mapping[str, t.Any], spool: Spool, files: t.Mapping[str, str]) -> None:
     """Check the files, and put what fio gets of them into the spool.
 
     :param files: their paths on this host, by those on the controller.
-    :raises BadInput: if one is no log.
-    :raises Refused: if one is another log than the controller has planned with.
-    :raises StorageError: if it cannot be stored.
+    :raises StorageError: if one is no log, or another one than was planned, or if it cannot be stored.
     """
     spool.require_own()
     spool.make()
-    for file, uses in missing(jobs, spool).items():
-        for name, log, options in uses:
-            if file not in files:
-                raise BadInput(f"{name}: the log {file} was not copied to this host.", item=name)
-            spool.require_space(log.size)
-            _store(files[file], replay.LogStream(options, name, replay.MOST_FILE_IOS), log, spool)
+    for file, name, log, options in missing(jobs, spool):
+        if file not in files:
+            raise BadInput(f"{name}: the log {file} was not copied to this host.", item=name)
+        spool.require_space(log.size)
+        _store(files[file], replay.LogStream(options, name, replay.MOST_FILE_IOS), log, spool)
 
 
 def _store(source: str, stream: replay.LogStream, log: Replay, spool: Spool) -> None:
@@ -82,26 +72,17 @@ def _store(source: str, stream: replay.LogStream, log: Replay, spool: Spool) -> 
 
 def require(jobs: t.Iterable[Job], spool: Spool, root: Path = Path("/")) -> None:
     """:raises Refused: if a log is not whole in the spool, or if fio would take too much memory for those of a cell."""
-    for job in jobs:
-        logs = [log for log in job.replays.values() if log.text is None]
-        needed, available = sum(log.ios for log in logs) * _MEMORY, _available(root)
-        if available is not None and needed > available // 2:
-            raise Refused(
-                f"fio would need {format_size(needed)} of memory for the logs that it replays at once, and this host has {format_size(available)} available: "
-                f"replay a part of them ({replay.SKIP}), or one after the other."
-            )
-        for log in logs:
-            if not _is_whole(log, spool):
-                raise Refused(f"The log {log.sha256[:12]} is not in the spool of this host, or damaged: run the playbook again, which copies it.")
-
-
-def _available(root: Path) -> int | None:
-    """Bytes of memory that can be used without swapping (proc(5)); ``None`` if that is not known."""
-    try:
-        found = re.search(r"^MemAvailable: +([0-9]+) kB$", (root / "proc/meminfo").read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    return int(found.group(1)) * 1024 if found else None
+    of_jobs = [[log for log in job.replays.values() if log.text is None] for job in jobs]
+    needed = max((sum(log.ios for log in logs) for logs in of_jobs), default=0) * _MEMORY
+    available = available_memory(root) if needed else None
+    if available is not None and needed > available // 2:
+        raise Refused(
+            f"fio would need {format_size(needed)} of memory for the logs that it replays at once, and this host has {format_size(available)} available: "
+            f"replay a part of them ({replay.SKIP}), or one after the other."
+        )
+    for log in {log.sha256: log for logs in of_jobs for log in logs}.values():
+        if not _is_whole(log, spool):
+            raise Refused(f"The log {log.sha256[:12]} is not in the spool of this host, or damaged: run the playbook again, which copies it.")
 
 
 def write(log: Replay, spool: Spool, target: str, place: Path) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
 import io
@@ -25,6 +26,8 @@ if t.TYPE_CHECKING:
 
 #: Sizes of caches that are tried if none is given: so many, each twice the one before, up to the data that was accessed.
 _SIZES = 8
+#: Devices that have charts; with more there are no curves for each.
+MOST_DEVICES = 12
 #: I/Os that a replay has under way at most; requests that are converted at once; sectors of one I/O of a log.
 _DEPTH, _AT_ONCE, _LARGEST = 64, 65536, replay.LARGEST_IO // 512
 _ACTIONS = {trace_format.READ: "read", trace_format.WRITE: "write", trace_format.DISCARD: "trim"}
@@ -35,6 +38,7 @@ class Analysis:
     """What is known of a trace.
 
     :param not_fitted: why a device has no fitted job, one sentence each.
+    :param of_devices: the points of a cache for each device alone, by name, if there are several.
     """
 
     contents: Contents
@@ -42,6 +46,7 @@ class Analysis:
     recommendation: recommendation.Recommendation
     fitted: tuple[fitted.Fitted, ...]
     not_fitted: tuple[str, ...]
+    of_devices: t.Mapping[str, tuple[curve.CurvePoint, ...]]
 
 
 def analyse(trace: Trace, sizes: t.Sequence[int] = (), prices: recommendation.Prices | None = None) -> Analysis:
@@ -50,14 +55,18 @@ def analyse(trace: Trace, sizes: t.Sequence[int] = (), prices: recommendation.Pr
     :raises TraceError: if the trace has no reads and writes.
     """
     contents = contents_of(trace)
-    points = curve.curves(trace, sizes or _sizes(contents))
-    jobs, reasons = [], []
+    sizes = sizes or _sizes(contents)
+    points = curve.curves(trace, sizes)
+    jobs, reasons, alone = [], [], {}
     for place, device in enumerate(contents.devices):
+        if 1 < len(contents.devices) <= MOST_DEVICES:
+            with contextlib.suppress(TraceError):
+                alone[device.name] = curve.curves(trace, sizes, devices=[place])
         try:
             jobs.append(fitted.fit(trace, place, device))
         except TraceError as error:
             reasons.append(error.message)
-    return Analysis(contents, points, recommendation.recommend(points, trace, prices or recommendation.Prices()), tuple(jobs), tuple(reasons))
+    return Analysis(contents, points, recommendation.recommend(points, trace, prices or recommendation.Prices()), tuple(jobs), tuple(reasons), alone)
 
 
 def _sizes(contents: Contents) -> list[int]:

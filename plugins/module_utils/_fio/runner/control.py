@@ -111,7 +111,7 @@ def supply(order: Order, spool: Spool, files: t.Mapping[str, str], *, check_mode
     jobs = {requested.cell.key.cell: requested.row["job"] for requested in order.requested}
     if files and not check_mode:
         supplied_logs.receive(jobs, spool, files)
-    return {"changed": bool(files), "actions": [], "runner": {}, "missing": list(supplied_logs.missing(jobs, spool))}
+    return {"changed": bool(files), "actions": [], "runner": {}, "missing": sorted({file for file, *_other in supplied_logs.missing(jobs, spool)})}
 
 
 def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | None = None) -> None:

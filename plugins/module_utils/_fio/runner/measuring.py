@@ -35,7 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.h
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.opened import other_files_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions, compare_rates
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions, compare_pace, compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
@@ -363,6 +363,7 @@ class Measuring:
             meta["summary"], withheld = consistent(fio_summary.summarize(output, cell.job), run.finished - run.started)
             meta["notes"] += [*withheld, *activity.series_notes(one.folder, meta["summary"], cell.job.block_size)]
             meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None, cell.job)
+            meta["notes"] += compare_pace(cell.job, (meta["io_end"] or 0.0) - (meta["io_start"] or 0.0))
         moved = [activity.moved(place.device, before.stats, after.stats, output, cell.job, place.part.job) for place in one.places]
         meta["bytes_written"], meta["bytes_read"] = (activity.added(values) for values in zip(*moved))
         if None in (meta["bytes_written"], meta["bytes_read"]):

@@ -32,29 +32,32 @@ _MEMORY = 128
 _LEVEL = 1
 
 
-def missing(jobs: t.Mapping[str, t.Any], spool: Spool) -> list[tuple[str, str, Replay, t.Mapping[str, t.Any]]]:
-    """The logs that are not whole in the spool: file on the controller, name of the cell, log, options of the section.
+def supply(jobs: t.Mapping[str, t.Any], spool: Spool, files: t.Mapping[str, str]) -> dict[str, t.Any]:
+    """Check files, and put what fio gets of them into the spool.
 
     :param jobs: as the controller sends them, by the names of their cells.
+    :param files: their paths on this host, by those on the controller; without any it is only found out which are missing.
+    :returns: the result of the module ``fio_runner``.
+    :raises StorageError: if one is no log, or another one than was planned, or if it cannot be stored.
     """
+    left = _missing(jobs, spool)
+    if files:
+        spool.require_own()
+        spool.make()
+        for file, name, log, options in left:
+            if file not in files:
+                raise BadInput(f"{name}: the log {file} was not copied to this host.", item=name)
+            spool.require_space(log.size)
+            _store(files[file], replay.LogStream(options, name, replay.MOST_FILE_IOS), log, spool)
+        left = []
+    return {"changed": bool(files), "actions": [], "runner": {}, "missing": sorted({file for file, *_other in left})}
+
+
+def _missing(jobs: t.Mapping[str, t.Any], spool: Spool) -> list[tuple[str, str, Replay, t.Mapping[str, t.Any]]]:
+    """The logs that are not whole in the spool: file on the controller, name of the cell, log, options of the section."""
     sections = [(name, section, replay.read_replay(section, name)) for name, job in jobs.items() for section in replay.sections_with_log(job)]
     wanted = {log.sha256: (section[replay.LOG]["file"], name, log, section) for name, section, log in sections if log.text is None}
     return [one for one in wanted.values() if not _is_whole(one[2], spool)]
-
-
-def receive(jobs: t.Mapping[str, t.Any], spool: Spool, files: t.Mapping[str, str]) -> None:
-    """Check the files, and put what fio gets of them into the spool.
-
-    :param files: their paths on this host, by those on the controller.
-    :raises StorageError: if one is no log, or another one than was planned, or if it cannot be stored.
-    """
-    spool.require_own()
-    spool.make()
-    for file, name, log, options in missing(jobs, spool):
-        if file not in files:
-            raise BadInput(f"{name}: the log {file} was not copied to this host.", item=name)
-        spool.require_space(log.size)
-        _store(files[file], replay.LogStream(options, name, replay.MOST_FILE_IOS), log, spool)
 
 
 def _store(source: str, stream: replay.LogStream, log: Replay, spool: Spool) -> None:

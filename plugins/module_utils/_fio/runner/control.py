@@ -102,18 +102,6 @@ def examine(order: Order, spool: Spool, host: MeasuredHost, caches: t.Sequence[s
     return {"changed": False, "actions": [], "runner": {}, "refusals": refusals_of(cells, host, made.paths(), left, caches)}
 
 
-def supply(order: Order, spool: Spool, files: t.Mapping[str, str], *, check_mode: bool) -> dict[str, t.Any]:
-    """Take the logs of an order that are files into the spool.
-
-    :param files: their paths on this host, by those on the controller; without any it is only found out which are missing.
-    :returns: the result of the module.
-    """
-    jobs = {requested.cell.key.cell: requested.row["job"] for requested in order.requested}
-    if files and not check_mode:
-        supplied_logs.receive(jobs, spool, files)
-    return {"changed": bool(files), "actions": [], "runner": {}, "missing": sorted({file for file, *_other in supplied_logs.missing(jobs, spool)})}
-
-
 def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | None = None) -> None:
     """Start the runner.
 

@@ -9,6 +9,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import supplied_logs
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
@@ -66,7 +67,7 @@ class RequestedRun:
 
     def supply(self, files: t.Mapping[str, str], *, check_mode: bool) -> dict[str, t.Any]:
         """Take copied logs into the spool; the result of the module ``fio_runner``."""
-        return control.supply(self._order, self._spool, files, check_mode=check_mode)
+        return supplied_logs.supply(self._order.jobs, self._spool, {} if check_mode else files)
 
     def _host(self) -> MeasuredHost:
         runner = Runner()

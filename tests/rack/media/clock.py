@@ -13,6 +13,10 @@ import typing as t
 Process = t.Generator[t.Any, t.Any, t.Any]
 
 
+class Busy(Exception):
+    """A command came while another one changes the same thing."""
+
+
 class Signal:
     """Processes that wait for something."""
 

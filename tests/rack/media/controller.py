@@ -7,7 +7,7 @@ from __future__ import annotations
 import typing as t
 
 from .array import Array
-from .clock import Clock, Process, Serial, Signal
+from .clock import Busy, Clock, Process, Serial, Signal
 from .drive import Commit, Drive
 from .max_cache import MaxCache
 from .rows import BLOCK, ControllerRow
@@ -29,10 +29,6 @@ class Keeper(t.Protocol):
     def release(self, volume: str, block: int) -> None: ...
 
     def lose(self) -> None: ...
-
-
-class Busy(Exception):
-    """A command came while another one changes the same thing."""
 
 
 class Controller:
@@ -152,6 +148,12 @@ class Volume:
             yield from self.write_out()
             yield from self.array.flush()
             self._leave()
+
+    def restore(self, block: int, commit: Commit) -> None:
+        """A block that the cache has kept in a power cut."""
+        self.controller.used += block not in self._dirty
+        self._dirty[block] = commit
+        self.destage()
 
     def write_out(self) -> Process:
         """Write out what is in the cache of the controller."""

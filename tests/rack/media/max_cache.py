@@ -8,7 +8,7 @@ import typing as t
 from collections import OrderedDict
 
 from .array import Array
-from .clock import Clock, Process, Signal
+from .clock import Busy, Clock, Process, Signal
 from .drive import Commit
 
 WRITES = ("disabled", "writethrough", "writeback", "instant_writeback")
@@ -25,20 +25,43 @@ class MaxCache:
     """
 
     def __init__(self, clock: Clock, array: Array, ssds: Array, size: int, *, read: bool = True, write: str = "disabled", rate: int = 100) -> None:
-        if write not in WRITES:
-            raise ValueError(f"the write policy must be one of {', '.join(WRITES)}")
-        if write in WRITES[2:] and len(ssds.drives) < 2:
-            raise ValueError("write caching needs a redundant maxCache")
-        if not RATES[0] <= rate <= RATES[1]:
-            raise ValueError(f"the flush and fetch rate must be between {RATES[0]} and {RATES[1]}")
-        self.read_enabled, self.write_policy, self.rate = read, write, rate
         self._clock, self._array, self._ssds = clock, array, ssds
+        self.read_enabled, self.write_policy, self.rate = read, "disabled", rate
+        self.changing = False
+        self._check(write, rate)
+        self.write_policy = write
         self._lines = max(1, size // (LINE * 4096))
         #: Lines by number, least recently used first: the place on the SSDs, and which blocks are newer than the array.
         self._cached: OrderedDict[int, tuple[int, set[int]]] = OrderedDict()
         self._free = list(range(self._lines - 1, -1, -1))
         self._fetching: set[int] = set()
         self._flushing, self._flushed = 0, Signal()
+
+    def change(self, *, read: bool | None = None, write: str | None = None, rate: int | None = None) -> Process:
+        """Change settings; it ends when dirty lines are on the array, if nothing may be dirty any longer.
+
+        :raises Busy: if another change is going on.
+        """
+        if self.changing:
+            raise Busy
+        self._check(write or self.write_policy, rate or self.rate)
+        self.changing = True
+        self.read_enabled = self.read_enabled if read is None else read
+        self.write_policy, self.rate = write or self.write_policy, rate or self.rate
+        return self._complete()
+
+    def _complete(self) -> Process:
+        if self.write_policy not in WRITES[2:]:
+            yield from self.write_out()
+        self.changing = False
+
+    def _check(self, write: str, rate: int) -> None:
+        if write not in WRITES:
+            raise ValueError(f"write must be one of {', '.join(WRITES)}")
+        if write in WRITES[2:] and len(self._ssds.drives) < 2:
+            raise ValueError("write caching needs a redundant maxCache")
+        if not RATES[0] <= rate <= RATES[1]:
+            raise ValueError(f"rate must be between {RATES[0]} and {RATES[1]}")
 
     @property
     def dirty_blocks(self) -> int:

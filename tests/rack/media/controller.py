@@ -211,12 +211,12 @@ class Volume:
         return all(number in self._dirty or number in self._moving for number in blocks)
 
     def _cache(self, block: int, commits: t.Sequence[Commit]) -> Process:
+        # Room for all of them at once, so that what belongs together leaves together.
+        while self.controller.used and self.controller.used + len(commits) > self.controller.capacity:
+            self.destage()
+            yield self.controller.room
         for number, commit in enumerate(commits, block):
-            while number not in self._dirty and self.controller.used >= self.controller.capacity:
-                self.destage()
-                yield self.controller.room
-            if number not in self._dirty:
-                self.controller.used += 1
+            self.controller.used += number not in self._dirty
             self._dirty[number] = commit
             if self.controller.keeper is not None and self.controller.protected and commit is not None:
                 self.controller.keeper.keep(self.name, number, commit.data)

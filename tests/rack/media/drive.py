@@ -18,6 +18,9 @@ _SECOND = 1e-6
 #: An SSD that has had nothing to do for so long begins to empty its fast area; seconds, before scaling by size and time.
 IDLE = 0.1
 
+#: Blocks that pass under the head sooner than the arm would move past them, about a track.
+TRACK = 256
+
 
 class Drive:
     """One drive.
@@ -187,8 +190,11 @@ class Drive:
 
     def _access(self, place: int, count: int, waiting: int) -> float:
         """The arm, the platter and the transfer. The more requests are known, the shorter are the ways: half of the time at a depth of about 32."""
+        skipped = place - self._head
         seconds = count * BLOCK / self.row.rate
-        if place != self._head:
+        if 0 <= skipped <= TRACK:
+            seconds += skipped * BLOCK / self.row.rate
+        else:
             seconds += (self.row.seek_us + self.row.turn_us / 2) * _SECOND * (0.4 + 0.6 / math.sqrt(max(1, waiting)))
         self._head = place + count
         return seconds

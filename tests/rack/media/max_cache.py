@@ -8,7 +8,7 @@ import typing as t
 from collections import OrderedDict
 
 from .array import Array
-from .clock import Busy, Clock, Process, Signal
+from .clock import Busy, Clock, Process
 from .drive import Commit
 
 WRITES = ("disabled", "writethrough", "writeback", "instant_writeback")
@@ -31,11 +31,16 @@ class MaxCache:
         self._check(write, rate)
         self.write_policy = write
         self._lines = max(1, size // (LINE * 4096))
-        #: Lines by number, least recently used first: the place on the SSDs, and which blocks are newer than the array.
-        self._cached: OrderedDict[int, tuple[int, set[int]]] = OrderedDict()
+        #: By line: its place on the SSDs. Clean lines, least recently used first, and dirty ones with their blocks, oldest first.
+        self._places: dict[int, int] = {}
+        self._clean: OrderedDict[int, None] = OrderedDict()
+        self._dirty: OrderedDict[int, set[int]] = OrderedDict()
         self._free = list(range(self._lines - 1, -1, -1))
-        self._fetching: set[int] = set()
-        self._flushing, self._flushed = 0, Signal()
+        self._moving = 0
+
+    @property
+    def dirty_blocks(self) -> int:
+        return sum(len(blocks) for blocks in self._dirty.values())
 
     def change(self, *, read: bool | None = None, write: str | None = None, rate: int | None = None) -> Process:
         """Change settings; it ends when dirty lines are on the array, if nothing may be dirty any longer.
@@ -63,112 +68,107 @@ class MaxCache:
         if not RATES[0] <= rate <= RATES[1]:
             raise ValueError(f"rate must be between {RATES[0]} and {RATES[1]}")
 
-    @property
-    def dirty_blocks(self) -> int:
-        return sum(len(dirty) for _place, dirty in self._cached.values())
-
     def read(self, block: int, count: int) -> Process:
-        lines = range(block // LINE, (block + count - 1) // LINE + 1)
-        if all(line in self._cached for line in lines):
+        lines = _lines(block, count)
+        if self._has(lines):
             for line in lines:
-                self._cached.move_to_end(line)
+                if line in self._clean:
+                    self._clean.move_to_end(line)
             yield from self._ssds.read(self._place(block), count)
             return
-        if any(self._cached[line][1] for line in lines if line in self._cached):
-            yield from self._clean(lines)
+        yield from self._write_out(lines)
         yield from self._array.read(block, count)
-        if self.read_enabled:
-            for line in lines:
-                self._fetch(line)
+        for line in lines if self.read_enabled else ():
+            self._move(self._fetch(line))
 
     def write(self, block: int, commits: t.Sequence[Commit], *, forced: bool = False, cache_off: bool = False) -> Process:
-        lines = range(block // LINE, (block + len(commits) - 1) // LINE + 1)
-        hit = all(line in self._cached for line in lines)
-        if self.write_policy == "instant_writeback" and not hit:
-            hit = yield from self._allocate(lines)
-        if hit and self.write_policy in WRITES[2:]:
+        lines, policy = _lines(block, len(commits)), self.write_policy
+        if policy in ("instant_writeback", "writethrough"):
+            yield from self._allocate(lines, dirty=policy != "writethrough")
+        if policy in WRITES[2:] and self._has(lines):
             for number in range(block, block + len(commits)):
-                self._cached[number // LINE][1].add(number)
+                self._clean.pop(number // LINE, None)
+                self._dirty.setdefault(number // LINE, set()).add(number)
             yield from self._ssds.write(self._place(block), commits, forced=forced, cache_off=cache_off)
-            self._flush_behind()
+            if len(self._dirty) * 2 > self._lines:
+                self._move(self._write_out(self._oldest()))
             return
         writes = [self._array.write(block, commits, forced=forced, cache_off=cache_off)]
-        if self.write_policy == "writethrough":
-            if not hit:
-                hit = yield from self._allocate(lines)
-            if hit:
-                writes.append(self._ssds.write(self._place(block), [None] * len(commits)))
+        if policy == "writethrough" and self._has(lines):
+            writes.append(self._ssds.write(self._place(block), [None] * len(commits)))
         else:
-            yield from self._clean(lines)
+            yield from self._write_out(lines)
             for line in lines:
                 self._evict(line)
         yield from self._clock.together(writes)
-
-    def flush(self) -> Process:
-        yield from self._clock.together([self._array.flush(), self._ssds.flush()])
+        for line in lines if policy == "writeback" else ():
+            self._move(self._fetch(line))
 
     def write_out(self) -> Process:
         """Write all dirty lines to the array."""
-        yield from self._clean(list(self._cached))
+        yield from self._write_out(list(self._dirty))
+
+    def _has(self, lines: t.Iterable[int]) -> bool:
+        return all(line in self._places for line in lines)
 
     def _place(self, block: int) -> int:
-        return self._cached[block // LINE][0] * LINE + block % LINE
-
-    def _moves(self) -> int:
-        return max(1, self.rate // 50)
+        return self._places[block // LINE] * LINE + block % LINE
 
     def _evict(self, line: int) -> None:
-        if line in self._cached and not self._cached[line][1]:
-            self._free.append(self._cached.pop(line)[0])
+        if line in self._clean:
+            del self._clean[line]
+            self._free.append(self._places.pop(line))
 
-    def _allocate(self, lines: t.Iterable[int]) -> t.Generator[t.Any, t.Any, bool]:
-        """Room for lines, of the clean ones used longest ago; whether there was some."""
+    def _allocate(self, lines: t.Iterable[int], *, dirty: bool = False) -> Process:
+        """Room for lines: that of clean ones used longest ago, or of dirty ones when they are on the array."""
         for line in lines:
-            if line in self._cached:
-                continue
-            if not self._free:
-                clean = next((number for number, (_place, dirty) in self._cached.items() if not dirty), None)
-                if clean is None:
-                    yield from self._clean([next(iter(self._cached))])
-                    clean = next((number for number, (_place, dirty) in self._cached.items() if not dirty), None)
-                if clean is None:
-                    return False
-                self._evict(clean)
-            if line not in self._cached and self._free:
-                self._cached[line] = (self._free.pop(), set())
-        return all(line in self._cached for line in lines)
+            while line not in self._places:
+                if self._free:
+                    self._places[line] = self._free.pop()
+                    if dirty:
+                        self._dirty[line] = set()
+                    else:
+                        self._clean[line] = None
+                elif self._clean:
+                    self._evict(next(iter(self._clean)))
+                else:
+                    yield from self._write_out(self._oldest())
 
-    def _fetch(self, line: int) -> None:
-        if line not in self._cached and line not in self._fetching and len(self._fetching) < self._moves():
-            self._fetching.add(line)
-            self._clock.start(self._fetch_line(line))
+    def _move(self, process: Process) -> None:
+        """Fetch or flush in the background, as many lines at a time as the rate allows."""
+        if self._moving < max(1, self.rate // 50):
+            self._moving += 1
+            self._clock.start(self._moved(process))
 
-    def _fetch_line(self, line: int) -> Process:
+    def _moved(self, process: Process) -> Process:
+        yield from process
+        self._moving -= 1
+
+    def _fetch(self, line: int) -> Process:
         yield from self._array.read(line * LINE, LINE)
-        if (yield from self._allocate([line])):
-            yield from self._ssds.write(self._place(line * LINE), [None] * LINE)
-        self._fetching.discard(line)
+        yield from self._allocate([line])
+        yield from self._ssds.write(self._place(line * LINE), [None] * LINE)
 
-    def _flush_behind(self) -> None:
-        """Lines are flushed in the background, as many at a time as the rate allows, once half of the cache is dirty."""
-        if self._flushing < self._moves() and sum(1 for _place, dirty in self._cached.values() if dirty) * 2 > self._lines:
-            self._flushing += 1
-            self._clock.start(self._flush_oldest())
+    def _oldest(self) -> range:
+        """The lines in the row of stripes of the line that has been dirty for longest."""
+        first = next(iter(self._dirty)) * LINE // self._array.row_blocks * self._array.row_blocks
+        return _lines(first, self._array.row_blocks)
 
-    def _flush_oldest(self) -> Process:
-        line = next((number for number, (_place, dirty) in self._cached.items() if dirty), None)
-        if line is not None:
-            yield from self._clean([line])
-        self._flushing -= 1
-
-    def _clean(self, lines: t.Iterable[int]) -> Process:
+    def _write_out(self, lines: t.Iterable[int]) -> Process:
+        blocks: set[int] = set()
         for line in lines:
-            _place, dirty = self._cached.get(line, (0, set()))
-            for first, count in _runs(dirty):
-                dirty.difference_update(range(first, first + count))
+            if line in self._dirty:
+                blocks |= self._dirty.pop(line)
+                self._clean[line] = None
+        for first, count in _runs(blocks):
+            if self._has(_lines(first, count)):
                 yield from self._ssds.read(self._place(first), count)
-                # Durable already: it was when the SSDs had it.
-                yield from self._array.write(first, [None] * count)
+            # Durable already: it was when the SSDs had it.
+            yield from self._array.write(first, [None] * count)
+
+
+def _lines(block: int, count: int) -> range:
+    return range(block // LINE, (block + count - 1) // LINE + 1)
 
 
 def _runs(blocks: t.Iterable[int]) -> list[tuple[int, int]]:

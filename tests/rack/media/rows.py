@@ -202,6 +202,15 @@ ADAPTEC_6805 = _row(
     read_ahead=(512 * 1024, "assumed"),
 )  # fmt: skip
 
+ASR_81605ZQ = _row(
+    ControllerRow, "Adaptec ASR-81605ZQ",
+    command_us=(1e6 / 700000, "data sheet: 700,000 random reads per second"), latency_us=(0, "in the former"), link_rate=(6600 * MB, "data sheet: 6.6 GB/s"),
+    cache_bytes=(1 * GB, "data sheet: 1 GB"), protection=("capacitor", "data sheet: flash backup with a capacitor"),
+    flush_write_through=("answers", "Linux, aacraid: aac_cache"), flush_write_back=("answers", "Linux, aacraid: aac_cache"),
+    forces_write_through=(True, "as the 6805"), forced=("ignored", "Linux, aacraid: aac_cache"),
+    destage_depth=(8, "assumed: more than its predecessor"), read_ahead=(512 * 1024, "assumed"),
+)  # fmt: skip
+
 SATA_PORT = _row(
     ControllerRow, "SATA port",
     command_us=(5, "assumed: an interrupt and its handler"), latency_us=(0, "in the former"), link_rate=(300 * MB, "SATA 3 Gb/s"),
@@ -210,4 +219,4 @@ SATA_PORT = _row(
 )  # fmt: skip
 
 DRIVES: dict[str, DriveRow] = {row.name: row for row in (S3500, X25_M, I320, I545S, ST10000NM)}
-CONTROLLERS: dict[str, ControllerRow] = {row.name: row for row in (ADAPTEC_6805, SATA_PORT)}
+CONTROLLERS: dict[str, ControllerRow] = {row.name: row for row in (ADAPTEC_6805, ASR_81605ZQ, SATA_PORT)}

@@ -193,7 +193,7 @@ def test_dead_battery_makes_write_back_write_through_at_once():
 def test_newer_write_past_the_cache_is_not_replaced_by_an_older_one_in_it(tmp_path):
     (tmp_path / "v0").write_bytes(bytes(20 * BLOCK))
     store, clock = Store(str(tmp_path / "v0")), Clock()
-    (volume,) = built(BY_NAME["RAID both"], X25_M, clock)
+    (volume,) = built(BY_NAME["RAID both"], X25_M, clock, smaller=1)
 
     def writer():
         for number in range(0, 20, 2):

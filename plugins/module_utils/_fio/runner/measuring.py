@@ -268,7 +268,8 @@ class Measuring:
         names = sorted({name for one in ready for name in one.names})
         watched = [Watched(tuple(top for top in one.tops if top), one.names, one.folder) for one in ready]
         pace = self.prepared.order.pace
-        sampler = Sampler(watched, pace.sample_interval, self._report_figures, self.caches.rows, self.host.root, self.host.clock)
+        ramps = {section.ramp for one in ready for section in one.requested.cell.job.sections}
+        sampler = Sampler(watched, pace.sample_interval, self._report_figures, self.caches.rows, self.host.root, self.host.clock, ramps)
         snapshot = self.snapshots.last
         gated = [one for one in ready if one.gate is not None]
         if start_time.start is not None and not self.waiter.until(start_time.start - (LEAD if gated else _READ), self.host.clock):

@@ -12,6 +12,7 @@ from ansible.utils.vars import merge_hash
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import wrong_list
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.log_file import supply
 
 _LISTS = ("actions", "steps", "left_out")
 #: What a failed task returns only if there is something.
@@ -29,12 +30,13 @@ class ActionModule(StorageAction):
         layers = dict(self._task.args)
         if wrong := wrong_list(layers):
             return merge_hash(result, {"failed": True, "changed": False, "msg": f"{wrong} Nothing was changed."})
-        name, arguments = "cache_layers", layers
+        name, arguments, failed = "cache_layers", layers, {}
         if layers.get("benchmark"):
             measurement = {option: layers.pop(option) for option in ("benchmark", "settle") if option in layers}
             name, arguments = "sweep_step", {"layers": layers, **measurement}
+            failed = supply(self, measurement["benchmark"], task_vars)
         follows = not boolean(layers.get("allow_pending", True), strict=False)
-        answer = merge_hash(result, self.answer_of(f"cachefleet.storage.{name}", arguments, task_vars))
+        answer = merge_hash(result, failed or self.answer_of(f"cachefleet.storage.{name}", arguments, task_vars))
         return _short_if_failed({**answer, "follows": True} if follows else answer)
 
 

@@ -289,7 +289,7 @@ zfs:
             allocated: {description: 'Used bytes; null if unknown.', type: int}
             free: {description: 'Free bytes; null if unknown.', type: int}
 links:
-  description: The links of drives, and the network interfaces of hardware that are up. Drives behind a RAID controller and virtual disks have none.
+  description: The links of drives, and the network interfaces that are up. Drives behind a RAID controller and virtual disks have none.
   type: list
   elements: dict
   returned: success

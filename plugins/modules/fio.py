@@ -102,8 +102,8 @@ options:
           - Options that refer to files, run commands or change the host, options that are unknown to the collection, and engines that
             do not use the target's path are refused.
           - A job must not exceed O(cells[].target.size), which is computed from all of its options.
-          - C(read_iolog) is the content of a log that fio recorded with C(write_iolog). Its I/Os are done on O(cells[].target), whatever files
-            it names.
+          - C(read_iolog) is the content of a log that fio recorded with C(write_iolog), and in a suite also its path. Its I/Os are done on
+            O(cells[].target), whatever files it names.
         type: dict
         required: true
   replace:

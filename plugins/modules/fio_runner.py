@@ -43,9 +43,14 @@ options:
         measured is V(interrupted).
       - V(packed) packs the finished cells and returns the state of each cell. A running measurement is not affected.
       - V(examined) returns which targets would be refused, in RV(refusals). Nothing is started.
+      - V(supplied) takes the files of O(logs) into the spool, and returns those that are RV(missing). V(started) does this first.
     type: str
-    choices: [started, stopped, packed, examined]
+    choices: [started, stopped, packed, examined, supplied]
     default: started
+  logs:
+    description: Where the action plugin has copied logs of I/O that are files, by their paths on the controller, with O(state=supplied).
+    type: dict
+    default: {}
   caches:
     description: Devices and volumes of SSD caches that will be configured before the order is started, with O(state=examined).
     type: list
@@ -53,10 +58,11 @@ options:
     default: []
   host:
     description:
-      - The name that this host has in the results, usually C({{ inventory_hostname }}). Required with O(state=started) and O(state=examined).
+      - The name that this host has in the results, usually C({{ inventory_hostname }}). Required with O(state=started), O(state=examined) and
+        O(state=supplied).
     type: str
   steps:
-    description: The steps of the order, in sequence. With an empty list nothing is measured. Required with O(state=started) and O(state=examined).
+    description: The steps of the order, in sequence. With an empty list nothing is measured. Required as O(host).
     type: list
     elements: dict
     suboptions:
@@ -264,6 +270,11 @@ objections:
   returned: failure, if the guard refused a target
   type: list
   elements: dict
+missing:
+  description: Logs that the steps replay and that are not in the spool, as paths on the controller.
+  returned: with O(state=supplied)
+  type: list
+  elements: str
 refusals:
   description:
     - If more than one target was refused, all but the first.
@@ -288,11 +299,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.req
 
 def main() -> None:
     arguments = {
-        "state": {"type": "str", "choices": ["started", "stopped", "packed", "examined"], "default": "started"},
+        "state": {"type": "str", "choices": ["started", "stopped", "packed", "examined", "supplied"], "default": "started"},
+        "logs": {"type": "dict", "default": {}},
         "caches": {"type": "list", "elements": "str", "default": []},
         **RUNNER_OPTIONS,
     }
-    required = [("state", state, ("host", "steps")) for state in ("started", "examined")]
+    required = [("state", state, ("host", "steps")) for state in ("started", "examined", "supplied")]
     module = AnsibleModule(argument_spec=arguments, required_if=required, supports_check_mode=True)
     options = module.params
     with failing(module):
@@ -300,6 +312,8 @@ def main() -> None:
             result = RequestedRun(options).start(check_mode=module.check_mode)
         elif options["state"] == "examined":
             result = RequestedRun(options).examine(options["caches"])
+        elif options["state"] == "supplied":
+            result = RequestedRun(options).supply(options["logs"], check_mode=module.check_mode)
         else:
             act = control.stop if options["state"] == "stopped" else control.pack
             result = act(control.spool_of(options["spool"], options["campaign"]), check_mode=module.check_mode)

@@ -86,7 +86,7 @@ def test_a_recorded_load_is_reported(attack):
     named = {"trace_report_folder": str(traces.parent), "trace_report_sizes": ["1M", "4M"], "trace_report_prices": {"per_gb": 0.1}, "trace_report_key": "k"}
     done = attack.play("cachefleet.storage.trace_report", "-e", json.dumps(named))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {"report.html", "fitted_suite.yml", "replay-0.log", "shared"} <= {path.name for path in traces.iterdir()}
+    assert {"report.html", "fitted_suite.yml", "replay-0.log.gz", "shared"} <= {path.name for path in traces.iterdir()}
     done = attack.play("cachefleet.storage.trace_report")
     assert done.returncode == 2 and "trace_report_folder" in done.stdout, done.stdout
 

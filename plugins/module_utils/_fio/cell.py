@@ -110,9 +110,12 @@ def _read_others(rows: t.Any, job: Job, cell: str) -> dict[str, GuardTarget]:
         raise BadInput(f"{cell}: no section runs on the target {abbreviated(unused[0])}.", item=cell)
     if given and all(section.target is not None for section in job.sections):
         raise BadInput(f"{cell}: no section runs on the target of the cell: leave out the target name of the sections that do.", item=cell)
-    if given and job.replays:
+    logs = [log for name in (None, *job.target_names) for log in job.on(name).replays] if given else []
+    if len(set(logs)) < len(logs):
         # One file for each log, which names the target.
-        raise BadInput(f"{cell}: read_iolog is not supported in a job whose sections run on several targets.", item=cell, option="read_iolog")
+        raise BadInput(
+            f"{cell}: one and the same log (read_iolog) is replayed on several targets: give each target a log of its own.", item=cell, option="read_iolog"
+        )
     return {name: read_target(given[name], cell) for name in job.target_names}
 
 

@@ -19,7 +19,7 @@ _LONGEST = 200
 #: ARM processors have no model name, only that of the machine.
 _CPU = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 _PROCESSOR = re.compile(r"^processor\s*:", re.MULTILINE)
-_MEMORY = re.compile(r"^MemTotal:\s*(\d+) kB", re.MULTILINE)
+_MEMORY, _AVAILABLE = (re.compile(rf"^{name}:\s*(\d+) kB", re.MULTILINE) for name in ("MemTotal", "MemAvailable"))
 
 
 def describe_machine(root: Path = Path("/")) -> dict[str, t.Any]:
@@ -34,6 +34,12 @@ def describe_machine(root: Path = Path("/")) -> dict[str, t.Any]:
         "vendor": (read_attribute(dmi / "sys_vendor") or "")[:_LONGEST] or None,
         "product": (read_attribute(dmi / "product_name") or "")[:_LONGEST] or None,
     }
+
+
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that can be used without swapping (MemAvailable); ``None`` where the kernel does not report it."""
+    found = _AVAILABLE.search(_text(root / "proc/meminfo"))
+    return int(found.group(1)) * KIB if found else None
 
 
 def _text(path: Path) -> str:

@@ -142,14 +142,14 @@ class Spool:
             os.close(lock)
         return True
 
-    def require_space(self) -> None:
-        """:raises SpoolError: if there is no free space."""
+    def require_space(self, more: int = 0) -> None:
+        """:raises SpoolError: if there is no free space, for so many further bytes."""
         with self._explained():
             found = os.statvfs(self.home)
         free = found.f_bavail * found.f_frsize
-        if free < MINIMUM_FREE:
+        if free < MINIMUM_FREE + more:
             raise SpoolError(
-                f"The file system of the spool {self.folder} on this host has {format_size(free)} free and {format_size(MINIMUM_FREE)} are needed: "
+                f"The file system of the spool {self.folder} on this host has {format_size(free)} free and {format_size(MINIMUM_FREE + more)} are needed: "
                 "free space, collect earlier results, or set spool to another folder.",
                 item=str(self.folder),
             )

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How fast the links of a host are now: those of its drives, and network interfaces of hardware that are up. A cable or a slot may have made them slower.
+"""How fast the links of a host are now: those of its drives, and network interfaces that are up. A cable or a slot may have made them slower.
 
 Sources: sysfs of Linux: ``speed`` of an interface in Mbit/s, -1 if it is not known (testing/sysfs-class-net); ``sata_spd`` of a link of libata;
 ``negotiated_linkrate`` of a SAS phy; ``current_link_speed`` and ``current_link_width`` of a PCI device. PCI Express 1 and 2 send 8 bits as 10, later
@@ -48,9 +48,10 @@ def read_links(drives: t.Iterable[BlockDevice], root: Path) -> tuple[LinkSpeed, 
 
 
 def _interfaces(root: Path) -> list[Path]:
-    """Of hardware, and up: others have no speed of their own."""
+    """Of hardware or on others (VLAN, bond, bridge), and up."""
     folder = root / "sys/class/net"
-    return sorted(one for one in folder.iterdir() if (one / "device").exists() and read_attribute(one / "operstate") == "up") if folder.is_dir() else []
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [one for one in found if read_attribute(one / "operstate") == "up" and ((one / "device").exists() or any(one.glob("lower_*")))]
 
 
 def _positive(value: int | None, unit: float) -> float | None:

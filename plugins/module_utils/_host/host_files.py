@@ -96,7 +96,7 @@ TABLE = (
     HostFiles(
         f"{STATE}/spool/",
         "finished cells until they are collected; which files and devices were made or left by measurements",
-        ("_fio/spool", "_fio/handover/made_files", "_guard/left_devices"),
+        ("_fio/spool", "_fio/supplied_logs", "_fio/handover/made_files", "_guard/left_devices"),
     ),
     HostFiles(f"{STATE}/traces/", "recorded traces until they are fetched", ("_trace/control", "_trace/recorder", "_trace/sampling")),
     HostFiles(f"{RUN}/bcache-flush.json", "settings to put back after a flush", ("_blockcache/bcache/journal",), _FLUSHED),

@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import available_memory
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack import ssh
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import require_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Machine, machine_from_data
@@ -98,12 +99,3 @@ def _require_memory(starts: t.Sequence[Machine], root: pathlib.Path) -> None:
     if have is not None and need > have:
         names = ", ".join(machine.name for machine in starts)
         raise Refused(f"Not enough memory: starting {names} needs {format_size(need)}, and {format_size(have)} are available.", item=starts[0].name)
-
-
-def available_memory(root: pathlib.Path = pathlib.Path("/")) -> int | None:
-    """Bytes that can be used without swapping (proc(5), MemAvailable); ``None`` where the kernel does not report it."""
-    for line in (root / "proc/meminfo").read_text().splitlines():
-        key, _colon, rest = line.partition(":")
-        if key == "MemAvailable":
-            return int(rest.split()[0]) * 1024
-    return None

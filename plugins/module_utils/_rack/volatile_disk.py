@@ -40,9 +40,9 @@ _OPTION_EXPORT_NAME, _OPTION_ABORT, _OPTION_INFO, _OPTION_GO = 1, 2, 6, 7
 _REPLY_ACK, _REPLY_INFO, _REPLY_UNSUPPORTED = 1, 3, 0x80000001
 _INFO_EXPORT, _INFO_BLOCK_SIZE = 0, 3
 _HAS_FLAGS, _SEND_FLUSH, _SEND_FUA = 1, 4, 8
-_READ, _WRITE, _DISCONNECT, _FLUSH = 0, 1, 2, 3
-_FUA = 1
-_EIO, _EINVAL = 5, 22
+READ, WRITE, DISCONNECT, FLUSH = 0, 1, 2, 3
+FUA = 1
+EIO, EINVAL = 5, 22
 _LARGEST_REQUEST = 32 * 1024 * 1024
 
 
@@ -175,6 +175,40 @@ def negotiate(connection: socket.socket, size: int) -> bool:
             reply(_REPLY_UNSUPPORTED)
 
 
+class Request(t.NamedTuple):
+    """What the client asks for; ``data`` are those of a write."""
+
+    kind: int
+    flags: int
+    cookie: int
+    offset: int
+    length: int
+    data: bytes
+
+    def within(self, size: int) -> bool:
+        """Whether it concerns bytes of a disk of this size, and not too many at once."""
+        return self.offset + self.length <= size and self.length <= _LARGEST_REQUEST
+
+
+def receive_request(connection: socket.socket) -> Request:
+    """The next request.
+
+    :raises Gone: if the connection ends, or what came is none.
+    """
+    magic, flags, kind, cookie, offset, length = struct.unpack(">IHHQQI", _receive(connection, 28))
+    if magic != _REQUEST_MAGIC or (kind == WRITE and length > _LARGEST_REQUEST):
+        raise Gone
+    return Request(kind, flags, cookie, offset, length, _receive(connection, length) if kind == WRITE else b"")
+
+
+def reply(connection: socket.socket, request: Request, error: int = 0, data: bytes = b"") -> None:
+    """Answer a request, in any order.
+
+    :param error: a number of the protocol.
+    """
+    _send(connection, struct.pack(">IIQ", _SIMPLE_REPLY_MAGIC, error, request.cookie) + data)
+
+
 def serve(connection: socket.socket, disk: VolatileDisk) -> None:
     """Answer requests until the client disconnects.
 
@@ -183,36 +217,32 @@ def serve(connection: socket.socket, disk: VolatileDisk) -> None:
     if not negotiate(connection, disk.size):
         return
     while True:
-        magic, flags, kind, cookie, offset, length = struct.unpack(">IHHQQI", _receive(connection, 28))
-        if magic != _REQUEST_MAGIC or (kind == _WRITE and length > _LARGEST_REQUEST):
-            raise Gone
-        if kind == _DISCONNECT:
+        request = receive_request(connection)
+        if request.kind == DISCONNECT:
             disk.write_everything_out()
             return
-        data = _receive(connection, length) if kind == _WRITE else b""
-        error, answer = _carry_out(disk, kind, flags, offset, length, data)
-        _send(connection, struct.pack(">IIQ", _SIMPLE_REPLY_MAGIC, error, cookie) + answer)
+        reply(connection, request, *_carry_out(disk, request))
 
 
-def _carry_out(disk: VolatileDisk, kind: int, flags: int, offset: int, length: int, data: bytes) -> tuple[int, bytes]:
+def _carry_out(disk: VolatileDisk, request: Request) -> tuple[int, bytes]:
     """An error number of the protocol, and what was read."""
     try:
-        if kind == _FLUSH:
+        if request.kind == FLUSH:
             disk.flush()
             return 0, b""
-        if offset + length > disk.size or length > _LARGEST_REQUEST:
-            return _EINVAL, b""
-        if kind == _READ:
-            return 0, disk.read(offset, length)
-        if kind == _WRITE:
-            disk.write(offset, data, fua=bool(flags & _FUA))
+        if not request.within(disk.size):
+            return EINVAL, b""
+        if request.kind == READ:
+            return 0, disk.read(request.offset, request.length)
+        if request.kind == WRITE:
+            disk.write(request.offset, request.data, fua=bool(request.flags & FUA))
             return 0, b""
     except OSError:
-        return _EIO, b""
-    return _EINVAL, b""
+        return EIO, b""
+    return EINVAL, b""
 
 
-def _detach() -> None:
+def detach() -> None:
     """Become independent of the process that started this one; it prints the id of the process that goes on."""
     child = os.fork()
     if child:
@@ -225,17 +255,23 @@ def _detach() -> None:
         os.dup2(null, descriptor)
 
 
-def main(arguments: t.Sequence[str]) -> None:
-    """Serve one file to one client: the behaviour, the file, the socket."""
-    behaviour, path, address = arguments
-    disk = VolatileDisk(os.open(path, os.O_RDWR), behaviour)
+def listen(address: str) -> socket.socket:
+    """A socket at this path, in place of one that was left there."""
     if os.path.lexists(address):
         os.unlink(address)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     os.chmod(address, 0o600)
     listener.listen(1)
-    _detach()
+    return listener
+
+
+def main(arguments: t.Sequence[str]) -> None:
+    """Serve one file to one client: the behaviour, the file, the socket."""
+    behaviour, path, address = arguments
+    disk = VolatileDisk(os.open(path, os.O_RDWR), behaviour)
+    listener = listen(address)
+    detach()
     listener.settimeout(CONNECT_SECONDS)
     try:
         connection, _peer = listener.accept()

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gzip
+import io
 import math
+import re
 import typing as t
 from pathlib import Path
 
@@ -22,6 +26,11 @@ if t.TYPE_CHECKING:
 
 #: Sizes of caches that are tried if none is given: so many, each twice the one before, up to the data that was accessed.
 _SIZES = 8
+#: Devices that have charts; with more there are no curves for each.
+MOST_DEVICES = 12
+#: I/Os that a replay has under way at most; requests that are converted at once; sectors of one I/O of a log.
+_DEPTH, _AT_ONCE, _LARGEST = 64, 65536, replay.LARGEST_IO // 512
+_ACTIONS = {trace_format.READ: "read", trace_format.WRITE: "write", trace_format.DISCARD: "trim"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +38,7 @@ class Analysis:
     """What is known of a trace.
 
     :param not_fitted: why a device has no fitted job, one sentence each.
+    :param of_devices: the points of a cache for each device alone, by name, if there are several.
     """
 
     contents: Contents
@@ -36,6 +46,7 @@ class Analysis:
     recommendation: recommendation.Recommendation
     fitted: tuple[fitted.Fitted, ...]
     not_fitted: tuple[str, ...]
+    of_devices: t.Mapping[str, tuple[curve.CurvePoint, ...]]
 
 
 def analyse(trace: Trace, sizes: t.Sequence[int] = (), prices: recommendation.Prices | None = None) -> Analysis:
@@ -44,14 +55,18 @@ def analyse(trace: Trace, sizes: t.Sequence[int] = (), prices: recommendation.Pr
     :raises TraceError: if the trace has no reads and writes.
     """
     contents = contents_of(trace)
-    points = curve.curves(trace, sizes or _sizes(contents))
-    jobs, reasons = [], []
+    sizes = sizes or _sizes(contents)
+    points = curve.curves(trace, sizes)
+    jobs, reasons, alone = [], [], {}
     for place, device in enumerate(contents.devices):
+        if 1 < len(contents.devices) <= MOST_DEVICES:
+            with contextlib.suppress(TraceError):
+                alone[device.name] = curve.curves(trace, sizes, devices=[place])
         try:
             jobs.append(fitted.fit(trace, place, device))
         except TraceError as error:
             reasons.append(error.message)
-    return Analysis(contents, points, recommendation.recommend(points, trace, prices or recommendation.Prices()), tuple(jobs), tuple(reasons))
+    return Analysis(contents, points, recommendation.recommend(points, trace, prices or recommendation.Prices()), tuple(jobs), tuple(reasons), alone)
 
 
 def _sizes(contents: Contents) -> list[int]:
@@ -68,21 +83,51 @@ def suite(analysis: Analysis, name: str) -> dict[str, t.Any]:
     return {"fio_benchmark_suite": name, "fio_benchmark_suites": {name: described}}
 
 
-def replay_log(trace: Trace, device: int, found: DeviceContents) -> str:
-    """All requests of a device as a log of fio (``read_iolog``), which a cell can replay.
+def replay_suite(found: Contents, logs: t.Mapping[int, str], name: str) -> dict[str, t.Any]:
+    """Variables of the inventory: the recorded requests as one cell, in which each device has a section on the target of its name.
+
+    :param logs: paths of the logs of :func:`replay_log`, by the places of their devices.
+    """
+    sections = {place: re.sub(r"[^A-Za-z0-9._]+", "-", found.devices[place].name.removeprefix("/dev/")).strip("-.")[:40] or "device" for place in logs}
+    names = {place: section if list(sections.values()).count(section) == 1 else f"{section}-{place}" for place, section in sections.items()}
+    # One of a single device runs on whatever target there is.
+    jobs = [{"name": names[place], **({"target": names[place]} if len(logs) > 1 else {}), replay.LOG: path} for place, path in logs.items()]
+    cell = {"name": "replay", "job": {"global": {"ioengine": "libaio", "direct": 1, "iodepth": _DEPTH}, "jobs": jobs}}
+    decides = [{"cells": "replay", "metrics": ["latency", "p99"]}]
+    described = {"description": "The recorded requests, at their times", "repeats": 4, "decides": decides, "cells": [cell]}
+    return {"fio_benchmark_suite": name, "fio_benchmark_suites": {name: described}}
+
+
+def replay_log(trace: Trace, device: int, found: DeviceContents) -> bytes:
+    """All requests of a device as a log of fio (``read_iolog``), compressed by gzip. Times begin with the first request of any device.
 
     :raises TraceError: if requests are missing, or there are more than a cell can replay.
     """
-    requests = trace.requests[(trace.requests["device"] == device) & (trace.requests["operation"] != trace_format.FLUSH) & (trace.requests["sectors"] > 0)]
+    requests = trace.requests[trace.requests["device"] == device]
+    requests = requests[(requests["sectors"] > 0) | (requests["operation"] == trace_format.FLUSH)]
     if trace.rate < 1 or trace.lost or trace.scrambled:
         raise TraceError(f"{found.name} cannot be replayed: the trace does not have every request at its place, so use the fitted job.")
-    if not 0 < len(requests) <= replay.MOST_IOS:
-        limit = count(replay.MOST_IOS)
+    if not (requests["operation"] != trace_format.FLUSH).any() or len(requests) > replay.MOST_FILE_IOS:
+        limit = count(replay.MOST_FILE_IOS)
         raise TraceError(f"{found.name} has {count(len(requests))} requests, and a cell replays 1 to {limit}: use the fitted job, or record a shorter time.")
-    actions = {trace_format.READ: "read", trace_format.WRITE: "write", trace_format.DISCARD: "trim"}
-    columns = zip(*((requests[name] // scale).tolist() for name, scale in (("time", 1000), ("operation", 1), ("sector", 1), ("sectors", 1))), strict=True)
-    lines = [f"{time} target {actions[operation]} {sector * 512} {sectors * 512}" for time, operation, sector, sectors in columns]
-    return "\n".join(["fio version 3 iolog", "0 target add", "0 target open", *lines, f"{lines[-1].split()[0]} target close"]) + "\n"
+    packed = io.BytesIO()
+    with gzip.GzipFile("", "wb", 6, packed, 0) as file:
+        file.write(b"fio version 3 iolog\n0 target add\n0 target open\n")
+        for start in range(0, len(requests), _AT_ONCE):
+            file.write("".join(_log_lines(requests[start : start + _AT_ONCE], int(trace.requests["time"][0]))).encode())
+    return packed.getvalue()
+
+
+def _log_lines(requests: t.Any, start: int) -> t.Iterator[str]:
+    """:param start: ns that are left out of each time."""
+    for time, operation, sector, sectors in zip(*(requests[name].tolist() for name in ("time", "operation", "sector", "sectors")), strict=True):
+        moment = (time - start) // 1000
+        if operation == trace_format.FLUSH:
+            yield f"{moment} target sync 0 0\n"
+            continue
+        # A discard may be of any length.
+        for first in range(sector, sector + sectors, _LARGEST):
+            yield f"{moment} target {_ACTIONS[operation]} {first * 512} {min(_LARGEST, sector + sectors - first) * 512}\n"
 
 
 def folders_of(path: Path) -> list[Path]:

@@ -58,6 +58,17 @@ def compare_rates(job: Job, summary: t.Mapping[str, t.Any]) -> tuple[bool, list[
     return bool(reached) and all(reached), notes
 
 
+def compare_pace(job: Job, seconds: float) -> list[str]:
+    """Whether logs took longer than when they were recorded, as sentences.
+
+    :param seconds: from the first I/O to the last.
+    """
+    recorded = max((section.replay.seconds or 0.0 for section in job.sections if section.replay is not None), default=0.0)
+    if not recorded or seconds <= recorded / _REACHED + 1:
+        return []
+    return [f"The log took {seconds:,.0f} seconds instead of {recorded:,.0f}: the target or fio fell behind, so that the load was lower than recorded."]
+
+
 def _least(job: Job, total_ios: int | None) -> float:
     """The part of a rate from which on it was reached; one by chance (``rate_process=poisson``) has the deviation of a count, of which three are none."""
     if total_ios and any(section.value("rate_process") == "poisson" for section in job.sections):

@@ -30,6 +30,8 @@ CACHE_COLUMNS = (
 CACHE_INTERVAL = 5.0
 #: The last interval is written if it is at least this long, in seconds.
 _LEAST = 0.2
+#: Seconds after a ramp is over by the clock of the sampler at which the counters are read too: fio begins somewhat later than it.
+_AFTER_RAMP = (0.0, 1.0)
 _WRAP = 1 << 32
 
 _TICKS = frozenset({"read_ticks", "write_ticks", "io_ticks", "time_in_queue", "flush_ticks"})
@@ -160,6 +162,7 @@ class Sampler:
 
     :param report: called with the figures of the targets after each reading.
     :param read_caches: gives rows of the block caches among some devices: see ``cache_samples.py``.
+    :param ramps: seconds of the ramps of the cells: an interval that is partly one of them is kept short.
     """
 
     def __init__(
@@ -170,6 +173,7 @@ class Sampler:
         read_caches: t.Callable[[t.Collection[str]], t.Sequence[str]] | None = None,
         root: Path = Path("/"),
         clock: t.Callable[[], float] = time.time,
+        ramps: t.Iterable[float] = (),
     ) -> None:
         self.watched = watched
         self.interval = interval
@@ -177,6 +181,7 @@ class Sampler:
         self.read_caches = read_caches
         self.root = root
         self.clock = clock
+        self._edges = sorted({ramp + seconds for ramp in ramps if ramp for seconds in _AFTER_RAMP})
         self._over = threading.Event()
         self._names = {name for one in watched for name in one.names}
         self._before: dict[str, Counters] = {}
@@ -197,11 +202,14 @@ class Sampler:
 
     def _run(self) -> None:
         following = self._at + self.interval
+        edges = [self._at + seconds for seconds in self._edges]
         # How dirty a cache is when a cell begins explains how it does.
         self._sample_caches(self._at, self.clock())
-        while not self._over.wait(max(0.0, following - time.monotonic())):
+        while not self._over.wait(max(0.0, (due := min([following, *edges])) - time.monotonic())):
             self._sample()
-            following = max(following + self.interval, time.monotonic())
+            edges = [edge for edge in edges if edge > due]
+            if following == due:
+                following = max(following + self.interval, time.monotonic())
         self._caches_at = 0.0
         if time.monotonic() - self._at >= _LEAST:
             self._sample()

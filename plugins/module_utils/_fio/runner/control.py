@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.backgroun
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import supplied_logs
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks import refusals_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
@@ -86,6 +87,7 @@ def validated(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: boo
     if not check_mode:
         # A fio whose runner was killed may go on for a while, and would keep its target busy.
         end_leftover_fio(spool)
+        supplied_logs.require([requested.cell.job for requested in order.requested], spool, host.root)
     return prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool.folder, spool.campaign))
 
 

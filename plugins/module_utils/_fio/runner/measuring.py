@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.r
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import supplied_logs
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import (
     describe_cell,
     describe_target,
@@ -34,7 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.h
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.opened import other_files_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions, compare_rates
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions, compare_pace, compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
@@ -228,7 +229,7 @@ class Measuring:
         (folder / "job.fio").write_text(text)
         for (part, _facts), one in zip(found, given):
             for name, log in part.job.replays.items():
-                (folder / name).write_text(log.on_target(one.facts.path))
+                supplied_logs.write(log, self.spool, one.facts.path, folder / name)
         if any(one.note for one in given):
             text = "\n".join([self._job_file(cell, [one for _part, one in found], gate).rstrip("\n"), *(one.note for one in given if one.note), ""])
         report = folder / "fio.json"
@@ -267,7 +268,8 @@ class Measuring:
         names = sorted({name for one in ready for name in one.names})
         watched = [Watched(tuple(top for top in one.tops if top), one.names, one.folder) for one in ready]
         pace = self.prepared.order.pace
-        sampler = Sampler(watched, pace.sample_interval, self._report_figures, self.caches.rows, self.host.root, self.host.clock)
+        ramps = {section.ramp for one in ready for section in one.requested.cell.job.sections}
+        sampler = Sampler(watched, pace.sample_interval, self._report_figures, self.caches.rows, self.host.root, self.host.clock, ramps)
         snapshot = self.snapshots.last
         gated = [one for one in ready if one.gate is not None]
         if start_time.start is not None and not self.waiter.until(start_time.start - (LEAD if gated else _READ), self.host.clock):
@@ -362,6 +364,7 @@ class Measuring:
             meta["summary"], withheld = consistent(fio_summary.summarize(output, cell.job), run.finished - run.started)
             meta["notes"] += [*withheld, *activity.series_notes(one.folder, meta["summary"], cell.job.block_size)]
             meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None, cell.job)
+            meta["notes"] += compare_pace(cell.job, (meta["io_end"] or 0.0) - (meta["io_start"] or 0.0))
         moved = [activity.moved(place.device, before.stats, after.stats, output, cell.job, place.part.job) for place in one.places]
         meta["bytes_written"], meta["bytes_read"] = (activity.added(values) for values in zip(*moved))
         if None in (meta["bytes_written"], meta["bytes_read"]):
@@ -381,7 +384,8 @@ class Measuring:
         self.note_written(one.requested, meta)
         meta["notes"] += [*cell.job.notes, *one.notes, *self._findings(one, start_time, meta, after)]
         files = files_of(run, one.text, one.folder)
-        files.update({f"replay_{number}.log.gz": log.text.encode() for number, log in enumerate(cell.job.replays.values(), start=1)})
+        logs = enumerate(cell.job.replays.values(), start=1)
+        files.update({f"replay_{number}.log.gz": log.text.encode() for number, log in logs if log.text is not None})
         sides = (("before", before), ("after", after))
         stats = {side: {"time": found.time, "devices": {name: found.stats[name] for name in one.names if name in found.stats}} for side, found in sides}
         for side, found in sides:

@@ -135,6 +135,11 @@ class Order:
         return tuple(requested for step in self.steps for requested in step.cells)
 
     @property
+    def jobs(self) -> dict[str, t.Any]:
+        """As they were sent, by the names of their cells."""
+        return {requested.cell.key.cell: requested.row["job"] for requested in self.requested}
+
+    @property
     def segments(self) -> int:
         return max((step.segment for step in self.steps), default=0) + 1
 

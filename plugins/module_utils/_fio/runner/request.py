@@ -9,6 +9,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import supplied_logs
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
@@ -63,6 +64,10 @@ class RequestedRun:
     def examine(self, caches: t.Sequence[str]) -> dict[str, t.Any]:
         """What the guard refuses of its targets; the result of the module ``fio_runner``."""
         return control.examine(self._order, self._spool, self._host(), caches)
+
+    def supply(self, files: t.Mapping[str, str], *, check_mode: bool) -> dict[str, t.Any]:
+        """Take copied logs into the spool; the result of the module ``fio_runner``."""
+        return supplied_logs.supply(self._order.jobs, self._spool, {} if check_mode else files)
 
     def _host(self) -> MeasuredHost:
         runner = Runner()

@@ -42,6 +42,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
     read_warm,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.job_file import read_job_file
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.log_file import located
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
 #: What a cell can set beside its name, its job and ``fill``; a matrix sets it for all its cells.
@@ -473,7 +474,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
     for key in ("fill", "measures_garbage_collection"):
         if not isinstance(row.get(key, False), bool):
             raise BadInput(f"{where}: '{key}' must be true or false.")
-    job = packed(_with_options(_given_job(row, where), options))
+    job = packed(located(_with_options(_given_job(row, where), options), where))
     checked = _checked_job(job, where)
     if row.get("search") is not None and row.get("rounds") is not None:
         raise BadInput(f"{where}: it has both 'search' and 'rounds'; a cell does one of them.")

@@ -28,10 +28,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.analysis import Analysis
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._trace.contents import DeviceContents
 
-#: Points of one line; devices that have charts.
-_MOST_POINTS, _MOST_DEVICES = 720, 12
+#: Points of one line.
+_MOST_POINTS = 720
 #: Files that a report has only if there is something to say.
-SUITE_FILE, CACHE_FILE = "fitted_suite.yml", "recommended_cache.yml"
+SUITE_FILE, REPLAY_FILE, CACHE_FILE = "fitted_suite.yml", "replay_suite.yml", "recommended_cache.yml"
 CURVE_NOTE = (
     "What a cache of this size would have served of the recorded requests of all devices together, from empty. "
     "Of a request on several blocks all must be in the cache. lru is an ideal cache of what was accessed last; of writes it "
@@ -80,23 +80,24 @@ def entry_text(a: Analysis) -> str:
 
 def charts(a: Analysis) -> dict[str, list[Chart]]:
     """By section."""
-    lines: dict[str, list[CurvePoint]] = {}
-    for point in a.points:
-        lines.setdefault(label_of(point), []).append(point)
-    shown = a.contents.devices[:_MOST_DEVICES]
+    shown = a.contents.devices[: analyses.MOST_DEVICES]
     over_time = [made for place, one in enumerate(shown) for made in (_rates(a, one, place), _working_set(a, one, place)) if made is not None]
-    return {"curves": [_curves(lines)], "time": over_time}
+    alone = [_curves(points, f"-{place}", f"{name} alone: ") for place, (name, points) in enumerate(a.of_devices.items())]
+    return {"curves": [_curves(a.points), *alone], "time": over_time}
 
 
-def _curves(lines: t.Mapping[str, t.Sequence[CurvePoint]]) -> Chart:
+def _curves(points: t.Iterable[CurvePoint], suffix: str = "", whose: str = "") -> Chart:
+    lines: dict[str, list[CurvePoint]] = {}
+    for point in points:
+        lines.setdefault(label_of(point), []).append(point)
     data = []
-    for label, points in lines.items():
-        spans = {"array": [rounded(100 * (one.high - one.hits)) for one in points], "arrayminus": [rounded(100 * (one.hits - one.low)) for one in points]}
+    for label, own in lines.items():
+        spans = {"array": [rounded(100 * (one.high - one.hits)) for one in own], "arrayminus": [rounded(100 * (one.hits - one.low)) for one in own]}
         data.append(
             {
                 **line_of(list(lines), label),
-                "x": [rounded(one.size / 1e9) for one in points],
-                "y": [rounded(100 * one.hits) for one in points],
+                "x": [rounded(one.size / 1e9) for one in own],
+                "y": [rounded(100 * one.hits) for one in own],
                 "error_y": {"type": "data", "symmetric": False, "thickness": 1, **spans},
                 "hovertemplate": f"%{{x{HOVER}}} GB: %{{y{HOVER}}} %",
             }
@@ -104,8 +105,13 @@ def _curves(lines: t.Mapping[str, t.Sequence[CurvePoint]]) -> Chart:
     layout = layout_of("size of the cache (GB)", "requests that it serves (%)")
     log_axis(layout["xaxis"], [value for one in data for value in one["x"]])
     layout["yaxis"]["range"] = [0, 103]
-    most = max((one for points in lines.values() for one in points), key=lambda one: one.hits)
-    return Chart("curves", f"Most hits: {share(most.hits)} of the requests, at {size(most.size)} with {label_of(most)}", data, layout)
+    most = max((one for own in lines.values() for one in own), key=lambda one: one.hits)
+    return Chart(
+        f"curves{suffix}",
+        f"{whose}{'m' if whose else 'M'}ost hits: {share(most.hits)} of the requests, at {size(most.size)} with {label_of(most)}",
+        data,
+        layout,
+    )
 
 
 def _rates(a: Analysis, one: DeviceContents, place: int) -> Chart | None:
@@ -148,7 +154,7 @@ def _working_set(a: Analysis, one: DeviceContents, place: int) -> Chart | None:
 
 
 def _pictures(a: Analysis) -> t.Iterator[Picture]:
-    for one in a.contents.devices[:_MOST_DEVICES]:
+    for one in a.contents.devices[: analyses.MOST_DEVICES]:
         for name in contents.DATA:
             if one.sizes[name]:
                 yield Picture(one.name, (), f"{name}s by size", bars_of(one.sizes[name]))
@@ -176,12 +182,19 @@ def tables_of(a: Analysis) -> dict[str, Table]:
         ("interval", lambda one: f"{share(one.low)} to {share(one.high)}", str), ("writes saved", lambda one: one.saved_writes, share),
         ("written to it", lambda one: one.cache_writes * 86400, lambda value: f"{size(value)}/day"),
     ]  # fmt: skip
-    kind = Column("cache", label_of, is_head=True, style="group")
+    kind = Column("cache", lambda row: label_of(row[1]), is_head=True, style="group")
+    head = [kind, *([Column("device", lambda row: row[0] or "all together")] if a.of_devices else []), Column("size", lambda row: row[1].size, size, style="n")]
+    points = [(title, lambda row, of=of: of(row[1]), shown) for title, of, shown in kinds]
     return {
-        "points": Table("points", [kind, Column("size", lambda one: one.size, size, style="n"), *figures(*kinds)], a.points),
+        "points": Table("points", [*head, *figures(*points)], _all_points(a)),
         "load": Table("load", [who, *figures(*load)], a.contents.devices, has_cards=True),
         "latency": Table("latency", [*named, *figures(*times)], rows, has_cards=True),
     }
+
+
+def _all_points(a: Analysis) -> list[tuple[str, CurvePoint]]:
+    """With the name of their device, which is empty for all devices together."""
+    return [(name, one) for name, points in (("", a.points), *a.of_devices.items()) for one in points]
 
 
 def markdown(a: Analysis) -> str:
@@ -200,11 +213,11 @@ def markdown(a: Analysis) -> str:
 
 
 def csv_text(a: Analysis) -> str:
-    """The points of the curves, in bytes and parts of 1."""
+    """The points of the curves, in bytes and parts of 1; without a device they are of all together."""
     file = io.StringIO()
-    writer = csv.DictWriter(file, [one.name for one in dataclasses.fields(CurvePoint)], lineterminator="\n")
+    writer = csv.DictWriter(file, ["device", *(one.name for one in dataclasses.fields(CurvePoint))], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(dataclasses.asdict(one) for one in a.points)
+    writer.writerows({"device": name, **dataclasses.asdict(one)} for name, one in _all_points(a))
     return file.getvalue()
 
 

@@ -43,7 +43,7 @@ def test_each_host_has_a_report_in_its_folder(folder: Path) -> None:
     assert result["changed"] and [one["host"] for one in result["reports"]] == ["db1", "db2"]
     for one in result["reports"]:
         assert one["files"]["report.html"] == str(folder / one["host"] / "report.html") and Path(one["files"]["report.html"]).is_file()
-        assert set(one["files"]) >= {"report.md", "report.json", "curves.csv", "fitted_suite.yml", "replay-0.log"}
+        assert set(one["files"]) >= {"report.md", "report.json", "curves.csv", "fitted_suite.yml", "replay-0.log.gz", "replay_suite.yml"}
         assert all(sentence in printed for sentence in one["sentences"])
     assert "Load of db2: monday:" in printed and "it needs no network" in printed
 
@@ -53,12 +53,12 @@ def test_another_folder_and_a_copy_for_others(folder: Path, tmp_path: Path) -> N
     assert Path(result["reports"][0]["files"]["shared/trace.json"]) == tmp_path / "out/shared/trace.json"
     copied = read_trace(tmp_path / "out/shared")
     assert copied.scrambled == 1.0 and len(copied.accesses(4096)) == len(read_trace(folder / "db1").accesses(4096))
-    stale = [tmp_path / "out/shared" / name for name in ("replay-0.log", "recommended_cache.yml")]
+    stale = [tmp_path / "out/shared" / name for name in ("replay-0.log.gz", "replay_suite.yml", "recommended_cache.yml")]
     for path in stale:
         path.write_text("of an earlier report")
     again, printed = run(path=str(tmp_path / "out/shared"), sizes=["1M"])
-    assert "replay-0.log" not in again["reports"][0]["files"], "of renamed regions nothing can be replayed"
-    assert "No log for a replay: device-0 cannot be replayed" in printed and not stale[0].exists()
+    assert "replay-0.log.gz" not in again["reports"][0]["files"], "of renamed regions nothing can be replayed"
+    assert "No log for a replay: device-0 cannot be replayed" in printed and not any(path.exists() for path in stale[:2])
     assert not stale[1].exists() or "earlier" not in stale[1].read_text()
     several, _printed = run(path=str(folder), sizes=["1M"], output=str(tmp_path / "all"))
     assert [Path(one["files"]["report.md"]).parent.name for one in several["reports"]] == ["db1", "db2"]

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.log_file import located
 from ansible_collections.cachefleet.storage.tests.unit.support.module_calls import run_process
 
 MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio_runner"
@@ -127,3 +128,14 @@ def _await_end(home):
     with contextlib.suppress(ProcessLookupError):
         os.kill(status["pid"], signal.SIGTERM)
     raise AssertionError(f"it did not end: {status}")
+
+
+def test_logs_are_taken_into_the_spool_but_not_in_check_mode(tmp_path):
+    log = tmp_path / "oltp.log"
+    log.write_text("fio version 2 iolog\nx add\nx open\nx read 0 4096\nx close\n")
+    options = {**arguments(tmp_path, job=located({"read_iolog": str(log)}, "s")), "state": "supplied"}
+    assert run(options)["missing"] == [str(log)]
+    assert run({**options, "logs": {str(log): str(log)}}, check_mode=True)["missing"] == [str(log)]
+    assert not (tmp_path / "spool").exists()
+    assert run({**options, "logs": {str(log): str(log)}})["changed"]
+    assert run(options)["missing"] == []

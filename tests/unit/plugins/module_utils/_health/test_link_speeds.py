@@ -67,10 +67,11 @@ def test_a_drive_whose_files_are_missing_has_an_unknown_speed(host):
     assert host.speed("nvme0n1", f"{PCI}/nvme/nvme0") == [None]
 
 
-def test_interfaces_of_hardware_that_are_up(host):
-    for name, speed, state in (("eth0", "10000", "up"), ("eth1", "-1", "up"), ("eth2", "1000", "down"), ("br0", "10000", "up")):
+def test_interfaces_that_are_up(host):
+    rows = (("eth0", "10000", "up"), ("eth1", "-1", "up"), ("eth2", "1000", "down"), ("eth0.5", "10000", "up"), ("veth0", "10000", "up"))
+    for name, speed, state in rows:
         host.write(f"sys/class/net/{name}/speed", speed)
         host.write(f"sys/class/net/{name}/operstate", state)
-        if name != "br0":
-            host.write(f"sys/class/net/{name}/device/vendor", "0x8086")
-    assert read_links([], host.root) == (LinkSpeed("network", "eth0", 1e10), LinkSpeed("network", "eth1", None))
+        if name != "veth0":
+            host.write(f"sys/class/net/{name}/{'lower_eth0' if '.' in name else 'device'}/x", "")
+    assert read_links([], host.root) == (LinkSpeed("network", "eth0", 1e10), LinkSpeed("network", "eth0.5", 1e10), LinkSpeed("network", "eth1", None))

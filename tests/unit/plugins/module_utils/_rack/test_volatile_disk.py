@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import threading
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.volatile_disk import BLOCK, SECTOR, Gone, VolatileDisk, serve
+from ansible_collections.cachefleet.storage.tests.unit.support.nbd_client import NbdClient
 
 SIZE = 64 * BLOCK
 
@@ -79,20 +79,15 @@ def test_full_cache_writes_out_its_oldest_block(open_disk, path):
     assert [media(path, number)[:1] for number in (1, 2, 3)] == [b"o", b"o", b"n"]
 
 
-class Client:
-    """As much of a client of the protocol as a test needs."""
+class Client(NbdClient):
+    """With a server of its own."""
 
     def __init__(self, disk):
-        self.socket, other = socket.socketpair()
+        connection, other = socket.socketpair()
         self.ended = []
         self.thread = threading.Thread(target=self._serve, args=(other, disk))
         self.thread.start()
-        self.receive(18)
-        self.socket.sendall(struct.pack(">IQII", 3, 0x49484156454F5054, 8, 0))
-        assert struct.unpack(">QIII", self.receive(20))[2] == 0x80000001
-        self.socket.sendall(struct.pack(">QIIIH", 0x49484156454F5054, 7, 6, 0, 0))
-        replies = [self.option_reply() for _reply in range(3)]
-        self.size = struct.unpack(">HQH", replies[0])[1]
+        super().__init__(connection)
 
     def _serve(self, connection, disk):
         with connection:
@@ -102,22 +97,8 @@ class Client:
             except Gone:
                 self.ended.append("cut")
 
-    def receive(self, length):
-        return self.socket.recv(length, socket.MSG_WAITALL)
-
-    def option_reply(self):
-        return self.receive(struct.unpack(">QIII", self.receive(20))[3])
-
-    def request(self, kind, offset=0, length=0, data=b"", flags=0, answer=0):
-        self.socket.sendall(struct.pack(">IHHQQI", 0x25609513, flags, kind, 7, offset, length) + data)
-        magic, error, cookie = struct.unpack(">IIQ", self.receive(16))
-        assert (magic, cookie) == (0x67446698, 7)
-        return error, self.receive(answer) if answer else b""
-
     def end(self, orderly):
-        if orderly:
-            self.socket.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 2, 0, 0, 0))
-        self.socket.close()
+        super().end(orderly)
         self.thread.join(10)
         return self.ended
 

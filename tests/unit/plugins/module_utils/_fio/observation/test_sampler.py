@@ -124,6 +124,25 @@ def test_sampler_writes_series_and_reports_figures(tmp_path):
     assert [tuple(map(row.get, columns)) for row in caches] == [row] * 2, "at the beginning and at the end, however long ago the devices were read"
 
 
+def test_an_interval_that_is_partly_a_ramp_is_short(tmp_path, monkeypatch):
+    """The clock stands still but for what is waited."""
+    now = [100.0]
+    monkeypatch.setattr(sampler.time, "monotonic", lambda: now[0])
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/diskstats").write_text(BEFORE)
+    one = sampler.Sampler([sampler.Watched(("sdb",), ("sdb",), tmp_path)], 5, lambda figures: None, None, tmp_path, lambda: now[0], (0.0, 7.0, 11.0))
+
+    def wait(seconds):
+        now[0] += seconds
+        return now[0] > 116
+
+    monkeypatch.setattr(one._over, "wait", wait)
+    one.begin()
+    one._thread.join(30)
+    times = [float(line.split(",")[0]) for line in (tmp_path / "device_series.log").read_text().splitlines()[1:]]
+    assert times == [105, 107, 108, 110, 111, 112, 115, 120]
+
+
 def test_sampler_without_counters_writes_only_a_header(tmp_path):
     one = sampler.Sampler([sampler.Watched((), (), tmp_path)], 0.05, lambda figures: None, None, tmp_path)
     one.begin()

@@ -12,9 +12,11 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshot
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import RunnerRig
 
 COMMON = {"direct": 1, "time_based": True, "runtime": "100ms"}
@@ -113,12 +115,38 @@ def test_wrong_targets_are_one_sentence(step, words):
     assert "\n" not in caught.value.message
 
 
-def test_log_of_io_is_rejected_in_such_a_cell():
-    step = copy(READER, WRITER, source={"device": "/dev/sdc"})
-    log = "fio version 2 iolog\nx add\nx open\nx read 0 4096\nx close\n"
-    step["cells"][0]["job"] = {"jobs": [{"name": "reader", "target": "source", "read_iolog": log}, WRITER]}
-    with pytest.raises(BadInput, match="read_iolog is not supported in a job whose sections run on several targets"):
-        read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [step]})
+LOG = "fio version 2 iolog\nx add\nx open\nx read 0 4096\nx close\n"
+
+
+def replaying(log, other=LOG, **target):
+    step = copy(READER, WRITER, **target, source={"device": "/dev/sdc"})
+    step["cells"][0]["job"] = {"jobs": [{"name": "reader", "target": "source", "read_iolog": log}, {"name": "writer", "read_iolog": other}]}
+    return step
+
+
+def test_one_log_on_several_targets_is_rejected():
+    with pytest.raises(BadInput, match=r"one and the same log .* is replayed on several targets"):
+        read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [replaying(LOG, LOG.replace("x", "y"))]})
+
+
+def test_each_target_has_the_log_of_its_sections(rig):
+    steps = [replaying(LOG, LOG.replace("read 0", "write 4096"))]
+    assert rig.start(*steps, check_mode=True)["changed"]
+    prepared = rig.order(*steps)
+    (cell,) = [one.cell for one in prepared.requested]
+    assert [(part.target.path, part.job.writes, [log.end for log in part.job.replays.values()]) for part in cell.parts] == [
+        ("/dev/sdb", True, [8192]),
+        ("/dev/sdc", False, [4096]),
+    ]
+    text = fio_job.render(cell.job, facts("/dev/sdb"), others={"source": facts("/dev/sdc")})
+    _common, reader, writer = text.split("\n\n")
+    assert "replay_redirect=/dev/sdc" in reader and "replay_redirect=/dev/sdb" in writer
+    with pytest.raises(Refused, match=r"will not replay the log of w on /dev/sdc: it ends at byte 1099511631872"):
+        rig.start(replaying(LOG.replace("read 0", "read 1099511627776"), LOG))
+
+
+def facts(path):
+    return TargetFacts(target=GuardTarget(path), path=path, size=10**9)
 
 
 def test_cells_at_once_may_share_what_they_only_read():

@@ -58,6 +58,23 @@ def test_titles_are_true_of_their_charts(found: analysis.Analysis) -> None:
     assert charts["working-set-0"].data[1]["y"][-1] == pytest.approx(found.contents.devices[0].working_set[-1].cumulative / 1e9, rel=1e-3)
 
 
+def test_each_of_several_devices_has_its_own_curve(found: analysis.Analysis) -> None:
+    assert not found.of_devices and "all together" not in page.markdown(found)
+    # One rereads 1 MiB, and the other never comes back.
+    trace = recorded(np.where(np.arange(4000) % 2, np.arange(4000) * 4096, np.arange(4000) % 256 * 8), 8, 0)
+    trace.requests["device"] = np.arange(4000) % 2
+    both = dataclasses.replace(trace, devices=tuple(dataclasses.replace(trace.devices[0], name=name) for name in ("/dev/hot", "/dev/cold")))
+    made = analysis.analyse(both, [4 << 20])
+    hits = {name: points[0].hits for name, points in made.of_devices.items()}
+    assert hits["/dev/hot"] > 0.9 and hits["/dev/cold"] == 0 and made.points[0].hits == pytest.approx(hits["/dev/hot"] / 2, abs=0.01)
+    assert [one.title.partition(":")[0] for one in page.charts(made)["curves"][1:]] == ["/dev/hot alone", "/dev/cold alone"]
+    assert {"curves", "curves-0", "curves-1"} <= set(charts_of(page.render(made)))
+    assert [row["device"] for row in csv.DictReader(page.csv_text(made).splitlines()) if row["type"] == "lru"] == ["", "/dev/hot", "/dev/cold"]
+    assert "| all together |" in page.markdown(made) and "| /dev/hot |" in page.markdown(made)
+    only = dataclasses.replace(both, requests=trace.requests[::2])
+    assert list(analysis.analyse(only, [4 << 20]).of_devices) == ["/dev/hot"], "of a device without requests there is none"
+
+
 def test_a_long_recording_has_a_point_for_several_minutes() -> None:
     minutes = [{"minute": minute, "write": [60, 0]} for minute in range(2880)]
     made = analysis.analyse(recorded(np.arange(2880) * 8, 8, 1, minutes=minutes, seconds=172_800), [1 << 20])

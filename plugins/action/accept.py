@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import base64
 import typing as t
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -16,7 +15,6 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.cachefleet.storage.plugins.action.benchmark_plan import included_suites
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import parse_time
 from ansible_collections.cachefleet.storage.plugins.modules.accept import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
@@ -42,8 +40,9 @@ Results = t.Dict[str, t.Any]
 _ALL_DRIVES = [{"match": {"kind": ["disk"]}}]
 
 #: The kinds of requirements that ``cache_health_info`` answers, and what of its drives and of ``flush_check`` is kept.
-_OF_HEALTH = {"survives_power_failure", "wear", "firmware", "link_speed"}
+_OF_HEALTH = {"survives_power_failure", "wear", "firmware", "link_speed", "drive_link_speed"}
 _OF_DRIVES = ("path", "name", "media", "model", "serial", "firmware", "wear_used_percent", "link_speed")
+_OF_LINKS = ("kind", "name", "speed")
 _OF_CHECKS = ("state", "verdict", "reason", "device_loss", "device_loss_reason")
 
 #: What the role passes to the benchmark. On the command line it would replace it in every round, unseen.
@@ -102,25 +101,13 @@ class ActionModule(Verb):
             health = self._ask("cache_health_info", options, verdicts="survives_power_failure" in kinds)
             verdicts = health.get("verdicts")
             found = {"drives": _kept(health.get("drives"), _OF_DRIVES), "verdicts": verdicts if isinstance(verdicts, dict) else {}}
-        if "link_speed" in kinds:
-            found["links"] = [{"name": name, "speed": self._speed(name)} for name in options["interfaces"]]
+            found["links"] = _links(_kept(health.get("links"), _OF_LINKS), options["interfaces"])
         if "flush_proved" in kinds and paths:
             # A file may not exist yet.
             places = {path if path.startswith("/dev/") else str(PurePosixPath(path).parent): path for path in paths}
             checks = _kept(self._ask("flush_check", options, devices=list(places)).get("checks"), (*_OF_CHECKS, "path"))
             found["checks"] = [{**one, "path": places[one["path"]]} for one in checks if one.get("path") in places]
         return found
-
-    def _speed(self, interface: str) -> int | None:
-        """Of a network interface, in bits per second."""
-        path = f"/sys/class/net/{component(interface, 'interface')}/speed"
-        answer = self._execute_module(module_name="ansible.builtin.slurp", module_args={"src": path}, task_vars=dict(self._variables))
-        try:
-            speed = int(base64.b64decode(str(answer.get("content") or ""), validate=True))
-        except ValueError:
-            return None
-        # Without a carrier it is -1.
-        return speed * 1_000_000 if 0 < speed < 10_000_000 else None
 
     def _ask(self, module: str, options: Results, **arguments: t.Any) -> Results:
         declared = {name: options[name] for name in DECLARATION_OPTIONS}
@@ -172,6 +159,13 @@ class ActionModule(Verb):
 def _kept(rows: t.Any, keys: t.Collection[str]) -> list[Results]:
     """Of what a host answered, some values that are no lists or dictionaries."""
     return [{key: one[key] for key in keys if isinstance(one.get(key), (str, int, float))} for one in objects(rows)]
+
+
+def _links(found: list[Results], interfaces: t.Sequence[str]) -> list[Results]:
+    """Those of drives, and of the interfaces that storage uses, if they are known: the speed of one that is down is not."""
+    named = {one["name"]: one for one in found if one.get("kind") == "network" and "name" in one}
+    chosen = [named.get(name, {"kind": "network", "name": name}) for name in interfaces or named]
+    return [*chosen, *(one for one in found if one.get("kind") == "drive")]
 
 
 def _suites(options: Results) -> Results:

@@ -66,7 +66,7 @@ options:
     type: bool
     default: true
   interfaces:
-    description: Network interfaces whose link speed is read if it is required.
+    description: Network interfaces whose link speed may be required; if empty, all that are up.
     type: list
     elements: str
     default: []

@@ -69,7 +69,7 @@ def rates(folder):
     status, found, said = accept(folder, required, [{"device": FAST}, {"device": SLOW}])
     prove("a disk of 150 IOPS passes and one of 120 fails", (states(found, FAST), states(found, SLOW)) == ({"rate": PASSES}, {"rate": FAILS}), found)
     prove("the exit status is 1, and the serial number is printed", status == 1 and "Drives that fail: NODE1-SLOW" in said, said)
-    status, found, said = accept(folder, required, [{"device": FAST}])
+    status, _found, said = accept(folder, required, [{"device": FAST}])
     prove("the exit status is 0 where all pass", status == 0, said)
 
 
@@ -84,7 +84,7 @@ def lies(folder):
         prove(f"the power was cut under {path}", completed.returncode == 0, completed.stdout + completed.stderr)
         tests.append(str(folder / target["name"]))
     required = [{"name": "power", "survives": "power_failure"}, {"name": "flushes", "flush": "proved"}, ANY]
-    status, found, said = accept(folder, required, [{"device": HONEST}, {"device": LIES}], accept_power_loss=tests)
+    status, found, _said = accept(folder, required, [{"device": HONEST}, {"device": LIES}], accept_power_loss=tests)
     prove("the honest disk passes", set(states(found, HONEST).values()) == {PASSES}, found)
     prove("the lying disk fails", status == 1 and states(found, LIES) == {"power": FAILS, "flushes": FAILS, "any": PASSES}, found)
 

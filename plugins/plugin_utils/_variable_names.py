@@ -40,7 +40,8 @@ OF_PLAYBOOKS = frozenset(
 #: Variables of the inventory of the virtual rack, and what roles and playbooks publish or keep for themselves.
 ELSEWHERE = frozenset(
     {
-        *(f"accept_{name}" for name in ("campaign", "problem", "result")),
+        # The last is an option of the module compare.
+        *(f"accept_{name}" for name in ("campaign", "problem", "result", "undecided")),
         *(f"benchmark_{name}" for name in ("campaign", "dry_run", "failed", "planned", "problem", "problems", "report")),
         "cache_health_found",
         "compare_result",

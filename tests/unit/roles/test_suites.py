@@ -39,6 +39,7 @@ def has(job, **options):
 
 def test_included_suites():
     assert set(SUITES) == {
+        "accept",
         "array_matrix",
         "array_pair",
         "cache_endurance",

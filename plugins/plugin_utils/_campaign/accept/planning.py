@@ -31,8 +31,9 @@ SCHEMA = 1
 #: The variant of all measurements of an acceptance.
 VARIANT = "accept"
 
-#: What a device has in :class:`Results` of ``cache_stack_info`` that is not free, and how it is said.
-_USES = {"mountpoints": "is mounted", "holders": "is part of another device", "partitions": "has partitions", "swap": "is swap space", "signature": "has data"}
+#: What ``cache_stack_info`` has of a device that is in use now, and of one that is not free, and how it is said.
+_IN_USE = ("mountpoints", "swap")
+_NOT_FREE = {"holders": "is part of another device", "partitions": "has partitions", "signature": "has data"}
 
 Cells = t.Dict[str, t.List[str]]
 
@@ -44,7 +45,8 @@ class HostPlan:
     :param targets: path by the label that follows the names of cells.
     :param cells: labels of the targets where a workload is measured, by workload.
     :param fills: likewise of the cells that fill these targets first.
-    :param left_out: why a requirement is not measured, by its name.
+    :param not_free: why a workload is not measured on a drive that may have been meant, by workload and label.
+    :param left_out: why a requirement is not measured on any target, by its name.
     :param most: repeats of a cell at most.
     :param facts: what the host answered that requirements need.
     """
@@ -54,6 +56,7 @@ class HostPlan:
     targets: dict[str, str]
     cells: Cells
     fills: Cells
+    not_free: dict[str, dict[str, str]]
     left_out: dict[str, str]
     most: int
     facts: dict[str, t.Any]
@@ -71,47 +74,76 @@ def all_cells(suite: Suite, suites: t.Mapping[str, t.Any], requirements: t.Itera
     return make_plan(suite.name, suites, targets, repeats=1, only=only, file=file) if needed else None
 
 
-def why_not(devices: t.Any, matched: t.Iterable[t.Iterable[str]], *, read_only: bool) -> t.Callable[[Run], str]:
-    """Why a cell may not run on its target, as a clause; empty if it may.
+class Reason(t.NamedTuple):
+    """Why a cell may not run on a target, as a clause. :param is_open: whether it is required there all the same."""
+
+    text: str
+    is_open: bool = False
+
+
+def why_not(devices: t.Any, matched: t.Iterable[t.Iterable[str]], *, read_only: bool) -> t.Callable[[Run], Reason | None]:
+    """Why a cell may not run on its target; ``None`` if it may.
 
     :param devices: what the host answered. :param matched: paths of those that a match has chosen: of a device that was named the guard decides.
     """
-    uses: dict[str, str] = {}
-    for one in objects(list(devices.values()) if isinstance(devices, dict) else []):
-        use = next((text for key, text in _USES.items() if one.get(key)), "")
-        by_id = one.get("by_id")
-        paths = [one.get("stable_path"), one.get("path"), *(by_id if isinstance(by_id, list) else [])]
-        uses.update({path: use for path in paths if use and isinstance(path, str)})
+    known = {str(one.get("name")): one for one in objects(list(devices.values()) if isinstance(devices, dict) else [])}
+    uses: dict[str, Reason] = {}
+    for one in known.values():
+        text = next((text for key, text in _NOT_FREE.items() if one.get(key)), "")
+        use = Reason("is in use") if _is_in_use(one, known) else Reason(text, is_open=True)
+        paths = [one.get("stable_path"), one.get("path"), *_texts(one.get("by_id"))]
+        uses.update({path: use for path in paths if use.text and isinstance(path, str)})
     chosen = {path for paths in matched for path in paths}
 
-    def reason(run: Run) -> str:
+    def reason(run: Run) -> Reason | None:
         if run.target.is_file or not read_job(dict(run.job), run.name).writes:
-            return ""
+            return None
         if read_only:
-            return "it writes, and devices are only read: set fio_benchmark_file, or accept_read_only to false"
-        path = run.target.path
-        return f"it writes, and {path} {uses[path]}" if path in chosen and uses.get(path) else ""
+            return Reason("it writes, and devices are only read: set fio_benchmark_file, or accept_read_only to false")
+        use = uses.get(run.target.path) if run.target.path in chosen else None
+        return use and Reason(f"it writes, and {run.target.path} {use.text}", use.is_open)
 
     return reason
 
 
-def host_plan(host: str, requirements: tuple[Requirement, ...], plan: Plan | None, most: int, why_not: t.Callable[[Run], str]) -> HostPlan:
+def _is_in_use(device: t.Mapping[str, t.Any], known: t.Mapping[str, t.Mapping[str, t.Any]]) -> bool:
+    """Whether it, or what is on it, is mounted or swap space."""
+    open_, seen = [device], set()
+    while open_:
+        one = open_.pop()
+        if any(one.get(key) for key in _IN_USE):
+            return True
+        names = {*_texts(one.get("partitions")), *_texts(one.get("holders"))} - seen
+        seen |= names
+        open_ += [known[name] for name in names if name in known]
+    return False
+
+
+def _texts(value: t.Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def host_plan(
+    host: str, requirements: tuple[Requirement, ...], plan: Plan | None, most: int, why_not: t.Callable[[Run], Reason | None] = lambda _run: None
+) -> HostPlan:
     """:param plan: of :func:`all_cells`."""
     cells: Cells = {}
     fills: Cells = {}
-    reasons: dict[str, dict[str, None]] = {}
+    reasons: dict[str, dict[str, Reason]] = {}
     for run in plan.runs if plan else ():
         reason = why_not(run)
         if reason:
-            reasons.setdefault(run.cell.name, {})[reason] = None
+            reasons.setdefault(run.cell.name, {})[run.target.label] = reason
         else:
             (fills if run.cell.fill else cells).setdefault(run.cell.name, []).append(run.target.label)
-    left_out = {
-        one.name: f"{one.workload} is not measured: {listed(list(reasons.get(str(one.workload), {'the host has no target': None})), 3)}"
-        for one in requirements
-        if one.workload is not None and one.workload not in cells
-    }
-    return HostPlan(host, requirements, {one.label: one.path for one in plan.targets} if plan else {}, cells, fills, left_out, most, {})
+    left_out = {}
+    for one in requirements:
+        if one.workload is not None and one.workload not in cells:
+            texts = dict.fromkeys(reason.text for reason in reasons.get(one.workload, {"": Reason("the host has no target")}).values())
+            left_out[one.name] = f"{one.workload} is not measured: {listed(list(texts), 3)}"
+    not_free = {name: {label: reason.text for label, reason in of.items() if reason.is_open} for name, of in reasons.items()}
+    targets = {one.label: one.path for one in plan.targets} if plan else {}
+    return HostPlan(host, requirements, targets, cells, fills, not_free, left_out, most, {})
 
 
 def file_of(campaign: Path, host: str) -> Path:
@@ -199,9 +231,11 @@ def as_planned(plan: HostPlan, judgements: t.Iterable[Judgement]) -> list[Judgem
             found.append(one)
             known.add((one.requirement.name, one.target if is_measured else None))
     for one in plan.requirements:
-        of_cells = plan.cells.get(str(one.workload), []) if one.kind == MEASURED else []
-        targets = [plan.targets[label] for label in of_cells] if one.name not in plan.left_out else [""]
-        reason = plan.left_out.get(one.name, f"{one.workload} was not measured")
-        missing = [target for target in targets if (one.name, target) not in known]
-        found += [Judgement(plan.host, target, one, NOT_MEASURED, None, None, None, 0, reason) for target in missing]
+        workload = str(one.workload)
+        reasons = {"": plan.left_out[one.name]} if one.name in plan.left_out else {}
+        if one.kind == MEASURED and not reasons:
+            reasons = {plan.targets[label]: f"{workload} was not measured" for label in plan.cells.get(workload, [])}
+            reasons |= {plan.targets[label]: f"{workload} was not measured: {reason}" for label, reason in plan.not_free.get(workload, {}).items()}
+        missing = {target: reason for target, reason in reasons.items() if (one.name, target) not in known}
+        found += [Judgement(plan.host, target, one, NOT_MEASURED, None, None, None, 0, reason) for target, reason in missing.items()]
     return found

@@ -119,7 +119,33 @@ def test_devices_are_only_read_unless_that_is_allowed_and_they_are_free(run):
     assert result["due"]["only"] == ["fill@drive1", *reads, *writes]
     busy = {**STACK, "matched": [[BUSY]]}
     run("plan", requirements=[WRITES], answers={"cache_stack_info": busy}, read_only=False)
-    assert planning.load_all(run.path)[0].left_out["writes"].endswith(f"it writes, and {BUSY} is mounted")
+    assert planning.load_all(run.path)[0].left_out["writes"].endswith(f"it writes, and {BUSY} is in use")
+
+
+@pytest.mark.parametrize(
+    ("what", "status"),
+    [
+        ({"partitions": ["sdb1"]}, 2),
+        ({"signature": {"type": "ext4"}}, 2),
+        ({"holders": ["dm-0"]}, 2),
+        ({"partitions": ["sdb1", "root"]}, 0),
+        ({"holders": ["dm-0", "root"]}, 0),
+        ({"swap": True}, 0),
+    ],
+)
+def test_drive_with_data_is_not_passed_over_and_one_in_use_is_not_required(run, what, status):
+    devices = {"sda": {"name": "sda", "path": TARGET}, "sdb": {"name": "sdb", "by_id": [BUSY], **what}, "sdb1": {"name": "sdb1", "holders": ["sdb1"]}}
+    devices["root"] = {"name": "root", "mountpoints": ["/"]}
+    answers = {"cache_stack_info": {"devices": devices, "matched": [[TARGET, BUSY]]}}
+    due = run("plan", requirements=[WRITES], answers=answers, read_only=False)["due"]["only"]
+    assert due == ["fill@drive1", "randwrite-4k-qd1@drive1"]
+    measured(run, 1, 3, (("randwrite", "4k", 1),))
+    (run.path / "host0000/accept/randwrite-4k-qd1").rename(run.path / "host0000/accept/randwrite-4k-qd1.drive1")
+    for repeat in (1, 2, 3):
+        change(run.path / f"host0000/accept/randwrite-4k-qd1.drive1/{repeat}", cell="randwrite-4k-qd1.drive1")
+    result = run("finish", hosts=["host0000"])
+    assert result["rc"] == status, run.output
+    assert (f"writes {BUSY}: randwrite-4k-qd1 was not measured: it writes, and {BUSY}" in run.output) == (status == 2)
 
 
 def test_of_a_device_that_is_named_the_guard_decides(run):

@@ -28,7 +28,8 @@ CELL = {"rw": "randread", "bs": "4k", "ioengine": "libaio", "iodepth": 4, "direc
 
 
 def playbook(path, variables, *options):
-    words = ["ansible-playbook", *HOSTS, f"--inventory={INVENTORY}", *options, "--extra-vars", json.dumps({"virtual_rack_ssh_timeout": 600, "storage_hosts": "node1", **variables}), path]
+    given = {"virtual_rack_ssh_timeout": 600, "storage_hosts": "node1", **variables}
+    words = ["ansible-playbook", *HOSTS, f"--inventory={INVENTORY}", *options, "--extra-vars", json.dumps(given), path]
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 

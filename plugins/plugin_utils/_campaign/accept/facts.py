@@ -212,7 +212,7 @@ def _link_speed(requirement: Requirement, link: t.Mapping[str, t.Any]) -> tuple[
     speed, limit = number(link.get("speed")), requirement.limit or 0.0
     if speed is None:
         return NOT_MEASURED, None, "the speed of the link is not known"
-    return (PASS if speed >= limit else FAIL), speed, f"link of {speed / 1e9:.3g} Gb/s, required at least {limit / 1e9:g} Gb/s"
+    return (PASS if speed >= limit else FAIL), speed, f"link of {text.figure(speed / 1e9)} Gb/s, required at least {text.figure(limit / 1e9)} Gb/s"
 
 
 def _siblings(asked: _Asked) -> t.Iterator[Judgement]:

@@ -16,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import READ_BACK, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -128,7 +129,7 @@ def _absent(place: Place, requirement: Requirement) -> str:
         return place.without_result(requirement.workload)
     if requirement.share is not None:
         return f"{requirement.workload} has no {requirement.metric} of each second"
-    return f"{requirement.workload} has no {requirement.metric} of {requirement.direction}: {runs[-1].lat_n or 0:,} I/Os may be too few for it"
+    return f"{requirement.workload} has no {requirement.metric} of {requirement.direction}: {count(runs[-1].lat_n or 0)} I/Os may be too few for it"
 
 
 def _because(verdict: Verdict, place: Place, requirement: Requirement, observed: Observed) -> str:

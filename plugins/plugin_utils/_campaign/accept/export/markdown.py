@@ -30,7 +30,7 @@ def text(judgements: t.Sequence[Judgement], classes: t.Mapping[str, str], serial
     for host, state in states.items():
         by_class.setdefault(classes.get(host, ""), Counter())[state] += 1
     total = Counter(states.values())
-    lines = ["# Acceptance", "", f"{counted(len(states), 'host')}: {', '.join(f'{total[state]:,} {state}' for state in reversed(STATES))}.", ""]
+    lines = ["# Acceptance", "", f"{counted(len(states), 'host')}: {', '.join(f'{count(total[state])} {state}' for state in reversed(STATES))}.", ""]
     columns = [Column("class", lambda row: plain(row[0]) or "not known"), *figures(("hosts", lambda row: row[1].total(), count))]
     columns += figures(*((state, _count_of(state), count) for state in reversed(STATES)))
     lines += markdown_table(Table("classes", columns, sorted(by_class.items(), key=lambda row: (-row[1].total(), row[0]))))

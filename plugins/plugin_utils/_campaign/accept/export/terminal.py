@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.since_birth import WORSE, Change
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, outliers
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, listed, times
 
 #: Variables of the command line that are part of the command that repeats an acceptance.
 _PREFIXES, _OF_THIS_RUN = ("accept_", "fio_benchmark_"), ("fio_benchmark_campaign", "fio_benchmark_label")
@@ -111,7 +111,7 @@ def _table(states: t.Mapping[str, str], classes: t.Mapping[str, str]) -> list[st
         counts.setdefault(classes.get(host) or "unknown", Counter())[state] += 1
     rows = [("CLASS", "HOSTS", *(state.upper() for state in STATES))]
     for name, of in sorted(counts.items(), key=lambda item: (item[1][PASS] - item[1].total(), item[0])):
-        rows.append((plain(name, 60), f"{of.total():,}", *(f"{of[state]:,}" if of[state] else "-" for state in STATES)))
+        rows.append((plain(name, 60), count(of.total()), *(count(of[state]) if of[state] else "-" for state in STATES)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(text.rjust(width) if column else text.ljust(width) for column, (text, width) in enumerate(zip(row, widths, strict=True))) for row in rows]
 

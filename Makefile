@@ -73,6 +73,7 @@ test-long: packages venv ## the long forms: every ansible-core and Python, every
 	@scripts/causes-test
 	@scripts/trace-test
 	@scripts/curves-test
+	@scripts/accept-test
 	@scripts/site-undo-test
 	@scripts/site-kill-test
 	@scripts/sweep-kill-test

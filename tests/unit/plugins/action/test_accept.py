@@ -363,7 +363,8 @@ def test_exit_status(states, status):
     [
         (("accept_profile=etcd", "fio_benchmark_campaign=c"), ["accept_profile=etcd"]),
         (("@all.yml", '{"accept_budget": "2h"}', '{"password": "x"}'), ["@all.yml", '{"accept_budget": "2h"}']),
-        (("ansible_password=x accept_profile=etcd",), []),
+        (("ansible_password=x accept_profile=etcd",), ['{"accept_profile": "etcd"}']),
+        (('{"ansible_password": "x", "accept_requirements": [{"name": "a"}]}', "ansible_password=x"), ['{"accept_requirements": [{"name": "a"}]}']),
     ],
 )
 def test_command_that_repeats_has_no_variables_of_others(variables, kept):

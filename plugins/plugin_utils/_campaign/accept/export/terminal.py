@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
-import re
+import json
 import shlex
 import typing as t
 from collections import Counter
+
+import yaml
+from ansible.parsing.splitter import parse_kv
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.accept.export.markdown import state_of_hosts
@@ -122,8 +125,15 @@ def command(host: str, inventories: t.Iterable[str], variables: t.Iterable[str])
     :param variables: what ``-e`` was given; what is not ours may be secret.
     """
     parts = ["ansible-playbook", *(part for one in inventories for part in ("-i", one)), "cachefleet.storage.accept", "--limit", host]
-    for one in variables:
-        names = re.findall(r"""(?:^|[\s{,])["']?(\w+)["']?\s*[=:]""", one)
-        if one.startswith("@") or (names and names[0].startswith(_PREFIXES) and names[0] not in _OF_THIS_RUN):
-            parts += ["-e", one]
+    for one in filter(None, map(_ours, variables)):
+        parts += ["-e", one]
     return shlex.join(parts)
+
+
+def _ours(given: str) -> str:
+    """Of what one ``-e`` was given, the variables of an acceptance; files as they are."""
+    if given.startswith("@"):
+        return given
+    variables = yaml.safe_load(given) if given.startswith("{") else parse_kv(given)
+    kept = {name: value for name, value in variables.items() if str(name).startswith(_PREFIXES) and name not in _OF_THIS_RUN}
+    return given if kept == variables else json.dumps(kept) if kept else ""

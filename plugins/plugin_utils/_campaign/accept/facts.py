@@ -83,7 +83,10 @@ def _survives(asked: _Asked) -> t.Iterator[Judgement]:
         losing = [one for one in reported if _VERDICTS.get(one[1]) == LOSES]
         if measured and not losing:
             safety = safety_of(asked.rows, measured)
-            yield _kept(place, asked.requirement, safety.flushed if is_power else safety.device_loss, loss, "")
+            stacks = [asked.rows.settings.get((one.host, one.stack_after or ""), ()) for one in measured[-1:]]
+            key = ("verdict", "reason" if is_power else "device_loss_reason")
+            reason = next((value for stack in stacks for _device, *name, value in stack if tuple(name) == key), "")
+            yield _kept(place, asked.requirement, safety.flushed if is_power else safety.device_loss, loss, reason)
             continue
         for target, verdict, reason in reported or [(place.target, "", "the host reported no verdict")]:
             yield _kept(Place(place.host, "", target), asked.requirement, _VERDICTS.get(verdict, UNKNOWN), loss, reason)

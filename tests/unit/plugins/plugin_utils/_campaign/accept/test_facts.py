@@ -65,8 +65,9 @@ def test_power_loss_test_that_contradicts_fails_a_durable_stack():
 
 def test_device_loss_is_judged_by_the_stacks():
     assert [one.state for one in facts_of(LOSS, measured())] == ["pass"]
-    rows = Rows("c", [measurement(cell=CELL, stack_before="s", stack_after="s")], settings={("node1", "s"): [("sda", "verdict", "device_loss", "loses")]})
-    assert [(one.state, one.reason) for one in facts_of(LOSS, rows)] == [("fail", "a flushed write may be lost by the loss of a device")]
+    settings = [("", "verdict", "device_loss", "loses"), ("", "verdict", "device_loss_reason", "sda is alone.")]
+    rows = Rows("c", [measurement(cell=CELL, stack_before="s", stack_after="s")], settings={("node1", "s"): settings})
+    assert [(one.state, one.reason) for one in facts_of(LOSS, rows)] == [("fail", "a flushed write may be lost by the loss of a device: sda is alone.")]
 
 
 def test_what_the_host_reports_counts_where_nothing_was_measured_and_where_it_is_worse():

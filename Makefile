@@ -64,7 +64,7 @@ test: packages venv ## everything that CI runs
 	@scripts/test-steps molecule+lint+unit+report-test+tarball+sanity
 
 .PHONY: test-long
-test-long: packages venv ## the long forms: every ansible-core and Python, every proof on real devices, power cuts at every step, test volumes, names and starts of cached devices, SCSI disks and newer kernels, known causes, recorded traces and the hits that they predict, site and sweep interrupted, the power-loss test and its laboratory, all tests on Python 3.8, 100,000 fuzzed inputs
+test-long: packages venv ## the long forms: every ansible-core and Python, every proof on real devices, power cuts at every step, test volumes, names and starts of cached devices, SCSI disks and newer kernels, known causes, recorded traces and the hits that they predict, an acceptance, site and sweep interrupted, the power-loss test and its laboratory, all tests on Python 3.8, 100,000 fuzzed inputs
 	@CACHEFLEET_LONG=1 scripts/molecule-test
 	@scripts/crash-test
 	@scripts/volumes-test

@@ -50,7 +50,7 @@ def test_no_entry_is_written_for_several_devices_which_share_the_cache_of_the_cu
     trace = trace_of(STEPS, seconds=1)
     found = recommended(CURVE, trace=dataclasses.replace(trace, devices=trace.devices * 2))
     assert found.point is not None and not found.entry
-    assert found.rests_on[-1] == "The cache is one for all 2 devices together: record each of them by itself for a cache of its own."
+    assert found.rests_on[-1] == "The cache is one for all 2 devices together: their curves show a cache for each, whose file needs a recording of its own."
 
 
 @pytest.mark.parametrize(("lost", "is_recommended"), [(50, True), (100, False)])

@@ -14,7 +14,7 @@ from .clock import Clock
 from .controller import WRITE_BACK, WRITE_THROUGH, Controller, Keeper, Volume
 from .drive import IDLE, Drive
 from .load import Load, measured, requests
-from .rows import ADAPTEC_6805, I320, I545S, S3500, SATA_PORT, X25_M, ControllerRow, DriveRow
+from .rows import ADAPTEC_6805, I320, I545S, S3500, SATA_PORT, X25_M, ControllerRow, DriveRow, scaled
 
 #: Sizes are smaller by this factor in simulated time, and rates are as they are.
 SMALLER = 1024
@@ -47,10 +47,10 @@ BY_NAME = {mode.name: mode for mode in MODES}
 
 def built(mode: Mode, row: DriveRow, clock: Clock, *, drives: int = 1, smaller: float = SMALLER, keeper: Keeper | None = None) -> list[Volume]:
     """Drives of a kind, each attached as a mode says."""
-    controller = Controller(clock, mode.controller.scaled(1, smaller), keeper)
+    controller = Controller(clock, scaled(mode.controller, 1, smaller), keeper)
     volumes = []
     for number in range(drives):
-        drive = Drive(clock, row.scaled(1, smaller), idle=IDLE / smaller)
+        drive = Drive(clock, scaled(row, 1, smaller), idle=IDLE / smaller)
         drive.write_cache = mode.drive_cache
         volumes.append(Volume(controller, f"v{number}", mode.level, [drive], policy=mode.policy))
     return volumes

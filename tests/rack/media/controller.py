@@ -99,7 +99,7 @@ class Volume:
     @property
     def needs_flush(self) -> bool:
         """Whether the host sends flushes: not to what reports no write cache."""
-        return self._flush() == "passes" and (self.mode == "write_back" or any(drive.needs_flush for drive in self.array.drives))
+        return self._flush() == "passes" and (self.mode == "write_back" or any(drive.write_cache for drive in self.array.drives))
 
     @property
     def dirty_blocks(self) -> int:
@@ -124,7 +124,7 @@ class Volume:
     def write(self, block: int, commits: t.Sequence[Commit] = (None,), *, forced: bool = False) -> Process:
         """Write blocks; it ends when the host has its answer.
 
-        :param forced: the host wants them on the medium (FUA).
+        :param forced: on the medium (FUA), for a drive without a volume.
         """
         yield from self._enter()
         row, mode = self.controller.row, self.mode
@@ -135,9 +135,10 @@ class Volume:
             for number in range(len(commits)):
                 self._drop(block + number)
             if mode == "write_through":
-                yield from self._below.write(block, commits, forced=row.forces_write_through or (forced and row.forced == "fua"))
+                yield from self._below.write(block, commits, forced=row.forces_write_through)
             else:
-                yield from self._below.write(block, commits, forced=forced and row.forced == "fua", cache_off=forced and row.forced == "cache_off")
+                # The host has disabled the cache of the drive: QEMU forces each of its writes then.
+                yield from self._below.write(block, commits, cache_off=forced)
         self._leave()
 
     def flush(self) -> Process:

@@ -8,7 +8,7 @@ import bisect
 import math
 import typing as t
 
-from .clock import Clock, Process, Serial, Signal
+from .clock import Busy, Clock, Process, Serial, Signal
 from .rows import BLOCK, DriveRow
 
 #: What makes a block durable, if there is more behind the model than its time.
@@ -32,7 +32,7 @@ class Drive:
 
     def __init__(self, clock: Clock, row: DriveRow, size: int = 0, idle: float = IDLE) -> None:
         self.row = row
-        self.write_cache = True
+        self.write_cache, self.changing = True, False
         self._clock, self._size, self._idle = clock, size, idle
         self._processor, self._medium = Serial(clock), Serial(clock)
         #: By place: what makes the block durable. The order is that of the writes.
@@ -49,11 +49,6 @@ class Drive:
     def volatile_blocks(self) -> int:
         """How many acknowledged blocks a power cut would lose now."""
         return 0 if self.row.capacitors else len(self._dirty)
-
-    @property
-    def needs_flush(self) -> bool:
-        """Whether it reports a write cache."""
-        return self.write_cache
 
     def read(self, place: int, count: int = 1) -> Process:
         """Read blocks."""
@@ -106,10 +101,20 @@ class Drive:
         self._flushing = False
         self._clock.wake(self._opened)
 
-    def disable_cache(self) -> Process:
-        """Disable the write cache, whose contents are written out before."""
-        yield from self.flush()
-        self.write_cache = False
+    def change(self, *, write_cache: bool) -> Process:
+        """Enable the write cache, or disable it when its contents are written out.
+
+        :raises Busy: if another change is going on.
+        """
+        if self.changing:
+            raise Busy
+        self.changing = True
+        return self._change(write_cache)
+
+    def _change(self, write_cache: bool) -> Process:
+        if not write_cache:
+            yield from self.flush()
+        self.write_cache, self.changing = write_cache, False
 
     def _enter(self) -> Process:
         while self._flushing:

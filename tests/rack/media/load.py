@@ -39,14 +39,6 @@ class Load:
         begin, end = int(first * (len(ends) - 1)), int(last * (len(ends) - 1))
         return (end - begin) / (ends[end] - ends[begin])
 
-    def rates(self, width: float) -> list[float]:
-        """Requests per second in intervals of so many seconds."""
-        counts: dict[int, int] = {}
-        for end in self.ends:
-            number = int((end - self._begun) / width)
-            counts[number] = counts.get(number, 0) + 1
-        return [counts.get(number, 0) / width for number in range(max(counts))]
-
     def _worker(self) -> Process:
         while self._left > 0:
             self._left -= 1

@@ -57,9 +57,6 @@ class DriveRow:
     honours_fua: bool = True
     sources: t.Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
 
-    def scaled(self, slower: float, smaller: float) -> DriveRow:
-        return scaled(self, slower, smaller)
-
 
 @dataclasses.dataclass(frozen=True)
 class ControllerRow:
@@ -83,16 +80,11 @@ class ControllerRow:
     flush_pass_through: str = "passes"
     #: Whether it forces each write to the medium (FUA) when it writes through.
     forces_write_through: bool = False
-    #: What a forced write of the host means: ``fua``, ``ignored``, or ``cache_off``.
-    forced: str = "fua"
     #: Writes at a time from its cache to each drive.
     destage_depth: int = 1
     #: What it reads ahead where that is enabled.
     read_ahead: float = 0
     sources: t.Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
-
-    def scaled(self, slower: float, smaller: float) -> ControllerRow:
-        return scaled(self, slower, smaller)
 
 
 Row = t.TypeVar("Row", DriveRow, ControllerRow)
@@ -197,7 +189,7 @@ ADAPTEC_6805 = _row(
     cache_bytes=(512 * MB, "data sheet: 512 MB"), protection=("capacitor", "case A: the controller has a capacitor (AFM-600)"),
     flush_write_through=("answers", "Linux, aacraid: aac_cache is 2, so that volumes report no write cache and are sent no flush"),
     flush_write_back=("answers", "as above"), flush_pass_through=("passes", "Linux, aacraid: of a JBOD drive the mode page of the drive counts"),
-    forces_write_through=(True, "chosen, see above"), forced=("ignored", "Linux, aacraid: aac_cache"),
+    forces_write_through=(True, "chosen, see above"),
     destage_depth=(1, "assumed: blocks of a volume of one drive leave the cache one after another"),
     read_ahead=(512 * 1024, "assumed"),
 )  # fmt: skip
@@ -207,7 +199,7 @@ ASR_81605ZQ = _row(
     command_us=(1e6 / 700000, "data sheet: 700,000 random reads per second"), latency_us=(0, "in the former"), link_rate=(6600 * MB, "data sheet: 6.6 GB/s"),
     cache_bytes=(1 * GB, "data sheet: 1 GB"), protection=("capacitor", "data sheet: flash backup with a capacitor"),
     flush_write_through=("answers", "Linux, aacraid: aac_cache"), flush_write_back=("answers", "Linux, aacraid: aac_cache"),
-    forces_write_through=(True, "as the 6805"), forced=("ignored", "Linux, aacraid: aac_cache"),
+    forces_write_through=(True, "as the 6805"),
     destage_depth=(8, "assumed: more than its predecessor"), read_ahead=(512 * 1024, "assumed"),
 )  # fmt: skip
 
@@ -215,7 +207,6 @@ SATA_PORT = _row(
     ControllerRow, "SATA port",
     command_us=(5, "assumed: an interrupt and its handler"), latency_us=(0, "in the former"), link_rate=(300 * MB, "SATA 3 Gb/s"),
     depth=(1, "assumed: a desktop board whose BIOS has its ports in IDE mode, without command queuing"),
-    forced=("cache_off", "QEMU makes forced writes of what the guest writes to a drive whose cache it has disabled"),
 )  # fmt: skip
 
 DRIVES: dict[str, DriveRow] = {row.name: row for row in (S3500, X25_M, I320, I545S, ST10000NM)}

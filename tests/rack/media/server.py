@@ -5,13 +5,14 @@
 Each volume is a socket of the NBD protocol, whose messages are those of ``plugins/module_utils/_rack/volatile_disk.py``. A further socket reads and changes
 the settings, with a JSON object in each line: ``{"get": true}``, ``{"volume": "v0", "write": "writeback", "read_ahead": true}``,
 ``{"drive": "d0", "write_cache": false}``, ``{"battery": "failed"}``, ``{"max_cache": {"write": "writethrough", "rate": 100}}``. The answer, ``{"ok": true}``
-or ``{"error": "busy"}``, comes when the change is complete, as with the tools of controllers.
+or ``{"error": "busy"}``, comes when the change is complete, as with the tools of controllers, and has the ``id`` of the command.
 
 When a client ends without saying goodbye, the power is off: the process ends at once, and what is in memory is lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import json
@@ -27,7 +28,7 @@ from .clock import Busy, Clock, Process
 from .controller import Controller, Volume
 from .drive import IDLE, Drive
 from .max_cache import MaxCache
-from .rows import BLOCK, CONTROLLERS, DRIVES, SLOWER, SMALLER
+from .rows import BLOCK, CONTROLLERS, DRIVES, SLOWER, SMALLER, scaled
 from .store import CacheModule, Store
 
 _SPEC = importlib.util.spec_from_file_location("volatile_disk", Path(__file__).resolve().parents[3] / "plugins/module_utils/_rack/volatile_disk.py")
@@ -49,17 +50,16 @@ class Rig:
         slower, smaller = description.get("slower", SLOWER), description.get("smaller", SMALLER)
         self.clock, self._settings = clock, Path(description["settings"])
         self.module = CacheModule(description["module"])
-        self.controller = Controller(clock, CONTROLLERS[description["controller"]].scaled(slower, smaller), self.module)
+        self.controller = Controller(clock, scaled(CONTROLLERS[description["controller"]], slower, smaller), self.module)
         self.drives: dict[str, Drive] = {}
         for name, drive in description["drives"].items():
-            self.drives[name] = Drive(clock, DRIVES[drive["model"]].scaled(slower, smaller), drive.get("size", 0), IDLE * slower / smaller)
+            self.drives[name] = Drive(clock, scaled(DRIVES[drive["model"]], slower, smaller), drive.get("size", 0), IDLE * slower / smaller)
             self.drives[name].write_cache = drive.get("write_cache", True)
         self.stores: dict[str, Store] = {}
         for name, volume in description["volumes"].items():
             self.stores[name] = Store(volume["file"])
             drives = [self.drives[drive] for drive in volume["drives"]]
             Volume(self.controller, name, volume["level"], drives, policy=volume.get("write", "writethrough"))
-        self._changing: set[str] = set()
         if "max_cache" in description:
             self._attach_max_cache(description["max_cache"])
         self._restore()
@@ -99,7 +99,7 @@ class Rig:
             "battery": controller.battery,
             "protection": controller.row.protection,
             "dirty_blocks": controller.used,
-            "drives": {name: {**_shown(drive, _DRIVE), "model": drive.row.name, "changing": name in self._changing} for name, drive in self.drives.items()},
+            "drives": {name: {**_shown(drive, _DRIVE), "model": drive.row.name} for name, drive in self.drives.items()},
             "volumes": {name: _shown(volume, _VOLUME) for name, volume in controller.volumes.items()},
             "max_cache": {name: _shown(volume.max_cache, _MAX_CACHE) for name, volume in controller.volumes.items() if volume.max_cache},
         }
@@ -110,34 +110,19 @@ class Rig:
         :raises Busy: if what it changes is being changed.
         :raises ValueError, KeyError: if it is none.
         """
+        volumes = self.controller.volumes
         if "volume" in wanted:
-            return self.controller.volumes[wanted.pop("volume")].change(**wanted)
+            return volumes[wanted.pop("volume")].change(**wanted)
         if "drive" in wanted:
-            return self._change_drive(wanted["drive"], self.drives[wanted["drive"]], enabled=bool(wanted["write_cache"]))
+            return self.drives[wanted.pop("drive")].change(**wanted)
         if "max_cache" in wanted:
-            return self._change_max_cache(wanted["max_cache"])
+            (cache,) = [volume.max_cache for volume in volumes.values() if volume.max_cache]
+            return cache.change(**wanted["max_cache"])
         self.controller.set_battery(wanted["battery"])
-        return iter(())  # type: ignore[return-value]
-
-    def _change_drive(self, name: str, drive: Drive, *, enabled: bool) -> Process:
-        if name in self._changing:
-            raise Busy
-        self._changing.add(name)
-        return self._complete_drive(name, drive, enabled=enabled)
-
-    def _complete_drive(self, name: str, drive: Drive, *, enabled: bool) -> Process:
-        if enabled:
-            drive.write_cache = True
-        else:
-            yield from drive.disable_cache()
-        self._changing.discard(name)
-
-    def _change_max_cache(self, wanted: t.Mapping[str, t.Any]) -> Process:
-        (cache,) = [volume.max_cache for volume in self.controller.volumes.values() if volume.max_cache]
-        return cache.change(**wanted)
+        return self.clock.together([])
 
 
-_DRIVE = ("write_cache", "volatile_blocks")
+_DRIVE = ("write_cache", "changing", "volatile_blocks")
 _VOLUME = ("level", "policy", "mode", "read_ahead", "changing", "dirty_blocks")
 _MAX_CACHE = ("read_enabled", "write_policy", "rate", "changing", "dirty_blocks")
 
@@ -233,7 +218,9 @@ class Server:
         self._readers[connection] = functools.partial(self._command, connection, bytearray())
 
     def _command(self, connection: socket.socket, received: bytearray) -> None:
-        piece = connection.recv(65536)
+        piece = b""
+        with contextlib.suppress(ConnectionError):
+            piece = connection.recv(65536)
         received += piece
         if not piece:
             del self._readers[connection]
@@ -244,8 +231,10 @@ class Server:
             self._clock.start(self._answer(connection, line))
 
     def _answer(self, connection: socket.socket, line: bytes) -> Process:
+        name = None
         try:
             wanted = json.loads(line)
+            name = wanted.pop("id", None)
             answer: dict[str, t.Any] = {"ok": True}
             if "get" in wanted:
                 answer = self._rig.state()
@@ -254,11 +243,12 @@ class Server:
                 self._rig.save()
         except Busy:
             answer = {"error": "busy"}
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             answer = {"error": str(error)}
         # The command is carried out, whether or not its sender still listens.
         if connection in self._readers:
-            connection.sendall(json.dumps(answer).encode() + b"\n")
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(json.dumps({**answer, **({} if name is None else {"id": name})}).encode() + b"\n")
 
 
 def main(path: str) -> None:

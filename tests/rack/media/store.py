@@ -5,13 +5,9 @@
 from __future__ import annotations
 
 import os
-import struct
-import typing as t
+import sqlite3
 
 from .rows import BLOCK
-
-_HEADER = struct.Struct(">32sQ")
-_SLOT = _HEADER.size + BLOCK
 
 
 class Block:
@@ -74,41 +70,25 @@ class Store:
 
 
 class CacheModule:
-    """The memory of a controller with its capacitor or battery: a file with a slot for each block, written when the block is acknowledged."""
+    """The memory of a controller with its capacitor or battery: what is acknowledged is in a file, which outlives the process."""
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        self._slots: dict[tuple[str, int], int] = {}
-        self._free: list[int] = []
-        self._end = 0
+        self._rows = sqlite3.connect(path, isolation_level=None)
+        # A killed process leaves what it has written; that the host itself may fail is not part of the model.
+        self._rows.execute("PRAGMA journal_mode = WAL")
+        self._rows.execute("PRAGMA synchronous = OFF")
+        self._rows.execute("CREATE TABLE IF NOT EXISTS kept (volume TEXT, block INTEGER, data BLOB, PRIMARY KEY (volume, block))")
 
-    def kept(self) -> t.Iterator[tuple[str, int, bytes]]:
+    def kept(self) -> list[tuple[str, int, bytes]]:
         """What a power cut left: volume, number and contents of blocks."""
-        self._end = os.fstat(self._descriptor).st_size // _SLOT
-        for slot in range(self._end):
-            record = os.pread(self._descriptor, _SLOT, slot * _SLOT)
-            name, number = _HEADER.unpack_from(record)
-            if number:
-                self._slots[name.rstrip(b"\0").decode(), number - 1] = slot
-                yield name.rstrip(b"\0").decode(), number - 1, record[_HEADER.size :]
-            else:
-                self._free.append(slot)
+        return self._rows.execute("SELECT volume, block, data FROM kept").fetchall()
 
     def keep(self, volume: str, block: int, data: bytes) -> None:
-        slot = self._slots.get((volume, block))
-        if slot is None:
-            slot = self._free.pop() if self._free else self._end
-            self._end = max(self._end, slot + 1)
-            self._slots[volume, block] = slot
-        os.pwrite(self._descriptor, _HEADER.pack(volume.encode(), block + 1) + data, slot * _SLOT)
+        self._rows.execute("REPLACE INTO kept VALUES (?, ?, ?)", (volume, block, data))
 
     def release(self, volume: str, block: int) -> None:
-        slot = self._slots.pop((volume, block), None)
-        if slot is not None:
-            os.pwrite(self._descriptor, bytes(_HEADER.size), slot * _SLOT)
-            self._free.append(slot)
+        self._rows.execute("DELETE FROM kept WHERE volume = ? AND block = ?", (volume, block))
 
     def lose(self) -> None:
         """Nothing keeps it any longer."""
-        os.ftruncate(self._descriptor, 0)
-        self._slots, self._free, self._end = {}, [], 0
+        self._rows.execute("DELETE FROM kept")

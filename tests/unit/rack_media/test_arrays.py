@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from media.array import UNIT, Array
 from media.clock import Busy, Clock
@@ -11,7 +13,7 @@ from media.controller import Controller, Volume
 from media.drive import Drive
 from media.load import Load, measured
 from media.max_cache import MaxCache
-from media.rows import ASR_81605ZQ, S3500, ST10000NM
+from media.rows import ASR_81605ZQ, S3500, ST10000NM, scaled
 
 SMALLER = 64
 
@@ -67,10 +69,10 @@ def rate(volume, count, **load):
 
 def bare(drives=1, level="jbod", policy="writethrough", *, drive_cache=False, smaller=SMALLER):
     clock = Clock()
-    disks = [Drive(clock, ST10000NM.scaled(1, smaller)) for _number in range(drives)]
+    disks = [Drive(clock, scaled(ST10000NM, 1, smaller)) for _number in range(drives)]
     for disk in disks:
         disk.write_cache = drive_cache
-    return Volume(Controller(clock, ASR_81605ZQ.scaled(1, smaller)), "v", level, disks, policy=policy)
+    return Volume(Controller(clock, scaled(ASR_81605ZQ, 1, smaller)), "v", level, disks, policy=policy)
 
 
 def test_disk_seeks_less_where_it_may_choose_and_not_at_all_in_sequence():
@@ -87,9 +89,43 @@ def test_disk_seeks_less_where_it_may_choose_and_not_at_all_in_sequence():
 def cached(write, size=40e6, rate=100, smaller=SMALLER):
     volume = bare(6, "6", "writeback", smaller=smaller)
     clock = volume.controller.clock
-    ssds = [Drive(clock, S3500.scaled(1, smaller)) for _number in range(2)]
+    ssds = [Drive(clock, scaled(S3500, 1, smaller)) for _number in range(2)]
     volume.max_cache = MaxCache(clock, volume.array, Array(clock, "1", ssds, volume.controller.command), int(size), write=write, rate=rate)
     return volume
+
+
+def test_controller_that_reads_ahead_answers_a_sequence_from_its_cache():
+    rates = []
+    for read_ahead in (False, True):
+        clock = Clock()
+        volume = Volume(Controller(clock, scaled(ASR_81605ZQ, 1, 1)), "v", "0", [Drive(clock, S3500)])
+        clock.start(volume.change(read_ahead=read_ahead))
+        rates.append(rate(volume, 1000, reads=True, depth=1, sequential=True))
+    assert rates[1] > 1.5 * rates[0]
+
+
+def test_full_drive_falls_after_its_reserve_and_later_if_a_part_was_never_written():
+    """As the array of case E: a reserve, a rate of collection, and a tenth more time at 70 %."""
+    row = dataclasses.replace(S3500, reserve=8e6, reclaim_rate=S3500.rate / 2, unwritten_share=0.1, cache_bytes=1e5)
+    falls = []
+    for share in (1.0, 0.7):
+        clock = Clock()
+        drive = Drive(clock, row, int(27e6))
+        drive.write_cache = False
+        blocks = int(27e6 * share) // 4096
+        volume = Volume(Controller(clock, ASR_81605ZQ), "v", "0", [drive])
+        measured(clock, [Load(clock, volume, blocks, sequential=True, depth=1)])
+        clock.start(_pause(10.0))
+        clock.run()
+        load = measured(clock, [Load(clock, volume, 12000, size=blocks)])[0]
+        speeds = [100 / (load.ends[number + 100] - load.ends[number]) for number in range(0, 11900, 100)]
+        falls.append(next(number for number, speed in enumerate(speeds) if speed < 0.75 * speeds[0]))
+        assert load.rate(0.8, 1) * 4096 == pytest.approx(row.reclaim_rate, rel=0.1)
+    assert falls[1] / falls[0] == pytest.approx(1.1, abs=0.05)
+
+
+def _pause(seconds):
+    yield seconds
 
 
 RANDOM = {"depth": 64, "size": 8000}

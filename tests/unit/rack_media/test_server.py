@@ -143,6 +143,8 @@ def test_part_of_a_block_is_merged_and_forced_write_of_a_jbod_drive_is_on_the_me
     assert one.clients["v0"].request(READ, 5 * BLOCK - 1024, 2048, answer=2048)[1] == b"o" * 512 + b"n" * 1024 + b"o" * 512
     assert one.clients["v0"].request(READ, SIZE, BLOCK)[0] == 22
     assert one.clients["v0"].request(6, 0, BLOCK)[0] == 22
+    one.write("v0", 7, flags=FUA)
+    assert one.on_file("v0", range(10)) == [7]
 
 
 def test_settings_and_requests_see_one_state(machine):

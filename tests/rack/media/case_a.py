@@ -11,7 +11,7 @@ import dataclasses
 import typing as t
 
 from .clock import Clock
-from .controller import WRITE_BACK, WRITE_THROUGH, Controller, Keeper, Volume
+from .controller import WRITE_BACK, WRITE_THROUGH, Controller, Volume
 from .drive import IDLE, Drive
 from .load import Load, measured, requests
 from .rows import ADAPTEC_6805, I320, I545S, S3500, SATA_PORT, X25_M, ControllerRow, DriveRow, scaled
@@ -45,7 +45,7 @@ MODES = (
 BY_NAME = {mode.name: mode for mode in MODES}
 
 
-def built(mode: Mode, row: DriveRow, clock: Clock, *, drives: int = 1, smaller: float = SMALLER, keeper: Keeper | None = None) -> list[Volume]:
+def built(mode: Mode, row: DriveRow, clock: Clock, *, drives: int = 1, smaller: float = SMALLER, keeper: t.Any = None) -> list[Volume]:
     """Drives of a kind, each attached as a mode says."""
     controller = Controller(clock, scaled(mode.controller, 1, smaller), keeper)
     volumes = []

@@ -21,20 +21,13 @@ SEQUENCE = 8
 BATTERIES = (HEALTHY, "charging", "failed", "missing")
 
 
-class Keeper(t.Protocol):
-    """What keeps the blocks of a cache in a power cut."""
-
-    def keep(self, volume: str, block: int, data: bytes) -> None: ...
-
-    def release(self, volume: str, block: int) -> None: ...
-
-    def lose(self) -> None: ...
-
-
 class Controller:
-    """What volumes share: processor, link, cache and its protection."""
+    """What volumes share: processor, link, cache and its protection.
 
-    def __init__(self, clock: Clock, row: ControllerRow, keeper: Keeper | None = None) -> None:
+    :param keeper: what keeps the cache in a power cut, as ``store.CacheModule`` does.
+    """
+
+    def __init__(self, clock: Clock, row: ControllerRow, keeper: t.Any = None) -> None:
         self.clock, self.row = clock, row
         self.battery = HEALTHY if row.protection != "none" else "missing"
         self.volumes: dict[str, Volume] = {}
@@ -42,7 +35,6 @@ class Controller:
         self.used, self.room = 0, Signal()
         self.capacity = int(row.cache_bytes) // BLOCK
         self._processor, self._link = Serial(clock), Serial(clock)
-        self._slots: dict[int, tuple[int, Signal]] = {}
 
     @property
     def protected(self) -> bool:
@@ -64,7 +56,7 @@ class Controller:
         delay = self._processor.use(self.row.command_us * _SECOND)
         if self.row.link_rate:
             delay = max(delay, self._link.use(blocks * BLOCK / self.row.link_rate))
-        yield delay + self.row.latency_us * _SECOND
+        yield delay
 
 
 class Volume:

@@ -65,8 +65,6 @@ class ControllerRow:
     name: str
     #: What its processor needs for a command, host's or drive's; all volumes share it.
     command_us: float = 0
-    #: What a command takes longer on its way.
-    latency_us: float = 0
     #: Of all of its drives together.
     link_rate: float = 0
     #: Commands at a time to each drive; 0: any number.
@@ -185,7 +183,7 @@ ST10000NM = _row(
 ADAPTEC_6805 = _row(
     ControllerRow, "Adaptec 6805",
     command_us=(1e6 / 37500, "three drives at once did 3 x 12,500 with all caches off, which the text of case A has, and not its table"),
-    latency_us=(0, "in the former"), link_rate=(2000 * MB, "data sheet: 2 GB/s"),
+    link_rate=(2000 * MB, "data sheet: 2 GB/s"),
     cache_bytes=(512 * MB, "data sheet: 512 MB"), protection=("capacitor", "case A: the controller has a capacitor (AFM-600)"),
     flush_write_through=("answers", "Linux, aacraid: aac_cache is 2, so that volumes report no write cache and are sent no flush"),
     flush_write_back=("answers", "as above"), flush_pass_through=("passes", "Linux, aacraid: of a JBOD drive the mode page of the drive counts"),
@@ -196,7 +194,7 @@ ADAPTEC_6805 = _row(
 
 ASR_81605ZQ = _row(
     ControllerRow, "Adaptec ASR-81605ZQ",
-    command_us=(1e6 / 700000, "data sheet: 700,000 random reads per second"), latency_us=(0, "in the former"), link_rate=(6600 * MB, "data sheet: 6.6 GB/s"),
+    command_us=(1e6 / 700000, "data sheet: 700,000 random reads per second"), link_rate=(6600 * MB, "data sheet: 6.6 GB/s"),
     cache_bytes=(1 * GB, "data sheet: 1 GB"), protection=("capacitor", "data sheet: flash backup with a capacitor"),
     flush_write_through=("answers", "Linux, aacraid: aac_cache"), flush_write_back=("answers", "Linux, aacraid: aac_cache"),
     forces_write_through=(True, "as the 6805"),
@@ -205,7 +203,7 @@ ASR_81605ZQ = _row(
 
 SATA_PORT = _row(
     ControllerRow, "SATA port",
-    command_us=(5, "assumed: an interrupt and its handler"), latency_us=(0, "in the former"), link_rate=(300 * MB, "SATA 3 Gb/s"),
+    command_us=(5, "assumed: an interrupt and its handler"), link_rate=(300 * MB, "SATA 3 Gb/s"),
     depth=(1, "assumed: a desktop board whose BIOS has its ports in IDE mode, without command queuing"),
 )  # fmt: skip
 

@@ -38,12 +38,11 @@ _SPEC.loader.exec_module(nbd)
 
 
 class Rig:
-    """A controller as a description says: the models, and what survives a power cut of them.
+    """A controller, its drives and volumes.
 
     :param description: ``controller``, a name of ``rows.CONTROLLERS``; ``drives``, by name with ``model`` and ``write_cache``; ``volumes``, by name with
-        ``level``, ``drives``, ``file``, ``socket`` and ``write``; ``control``, a socket; ``module`` and ``settings``, files with the cache and the settings
-        of the controller; ``slower`` and ``smaller``, if they differ from those of ``rows``; ``max_cache`` with ``drives``, ``volume``, ``size`` in bytes,
-        ``read``, ``write`` and ``rate``.
+        ``level``, ``drives``, ``file``, ``socket`` and ``write``; ``control``, a socket; ``module`` and ``settings``, files that survive a power cut;
+        ``slower`` and ``smaller``; ``max_cache`` with ``drives``, ``volume``, ``size`` in bytes, ``read``, ``write`` and ``rate``.
     """
 
     def __init__(self, clock: Clock, description: t.Mapping[str, t.Any]) -> None:

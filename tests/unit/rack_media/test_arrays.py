@@ -57,6 +57,15 @@ def test_commands_of_a_small_write_and_of_a_whole_row(level, drives, reads, writ
         assert array.row_blocks % UNIT == 0
 
 
+def test_mirrors_share_reads():
+    clock, members = Clock(), [Counted(), Counted()]
+    array = Array(clock, "1", members, nothing)
+    for _number in range(4):
+        clock.start(array.read(0, 1))
+    clock.run()
+    assert [one.reads for one in members] == [2, 2]
+
+
 @pytest.mark.parametrize(("level", "drives"), [("jbod", 2), ("1", 3), ("10", 2), ("5", 2), ("6", 3), ("4", 3)])
 def test_impossible_arrays_are_refused(level, drives):
     with pytest.raises(ValueError, match="is not"):

@@ -101,7 +101,7 @@ def machine(tmp_path):
 
 @EVERY_TOOL
 def test_policy_decides_where_written_blocks_are_and_is_what_the_tool_prints(machine, tool):
-    one = machine(X25_M)
+    one = machine(X25_M, slower=60)
     tool.add(one.description["control"])
     one.command(volume="v0", read_ahead=True)
     assert tool.through in tool.shown()

@@ -4,7 +4,8 @@
 """A simulated tool in front of a controller that does what is set: the model of ``tests/rack/media`` behind a virtio port.
 
 What the tool prints is read from the model in each call, and what it sets is set there; the state of the simulator keeps what the model does not have. The
-volumes and drives of both are in the same order; volumes of the model that are drives without RAID (``jbod``) are only drives for the tool.
+volumes and drives of both are in the same order; volumes of the model that are drives without RAID (``jbod``) are only drives for the tool. Where the state of
+a controller has ``passed``, the disks of the machine by drives of the model, their own setting follows.
 
 A binding is a module with ``settings(controller)`` (what a controller's state says, in the words of the model) and ``take(controller, settings)``.
 """
@@ -19,6 +20,7 @@ import os
 import select
 import socket
 import stat
+import subprocess
 import time
 import typing as t
 
@@ -145,7 +147,7 @@ def answer(kind: type[Simulator], state: State, words: t.Sequence[str], stdin: s
                     before[number] = copy.deepcopy(controller)
             given = kind({**state, "controllers": found, "faults": _faults(kind, state, models)}).answer(words, stdin)
             for number, model in models.items():
-                _set(found[number]["port"], model, binding.settings(before[number]), binding.settings(found[number]))
+                _set(found[number], model, binding.settings(before[number]), binding.settings(found[number]))
             return given
         except Lost:
             _restore(found, before)
@@ -176,7 +178,7 @@ def _read(binding: t.Any, controller: State) -> State:
     return model
 
 
-def _set(path: str, model: State, before: State, after: State) -> None:
+def _set(controller: State, model: State, before: State, after: State) -> None:
     """Send what differs."""
     commands: list[State] = []
     for name, old, new in zip(model["volumes"], before["volumes"], after["volumes"]):
@@ -187,9 +189,14 @@ def _set(path: str, model: State, before: State, after: State) -> None:
     for name, was, enabled in zip(model["drives"], before["drives"], after["drives"]):
         commands += [{"drive": name, "write_cache": enabled}] if was != enabled else []
     if commands:
-        with Port(path) as port:
+        with Port(controller["port"]) as port:
             for command in commands:
                 port.ask(**command)
+    # A drive that the host has without RAID reports its cache to the host, and the emulated drive is not the model.
+    for command in commands:
+        disk = controller.get("passed", {}).get(command.get("drive"))
+        if disk:
+            subprocess.run(["hdparm", f"-W{int(command['write_cache'])}", disk], stdout=subprocess.DEVNULL, check=True)
 
 
 def _faults(kind: type[Simulator], state: State, models: t.Mapping[int, State]) -> State:

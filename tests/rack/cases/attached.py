@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from media.case_a import SMALLER
 from media.rows import I545S, S3500, X25_M
 from media.server import main
 
@@ -28,9 +29,11 @@ def description(controller: str, folder: Path) -> dict[str, t.Any]:
     disks = [(f"{letter}{number}", level, drive) for letter, level in attachments for number, drive in enumerate(DRIVES)]
     return {
         "controller": row,
+        "smaller": SMALLER,
         "drives": {name: {"model": drive.name} for name, _level, drive in disks},
         "volumes": {
-            name: {"level": level, "drives": [name], "file": str(folder / f"{name}.raw"), "socket": str(folder / f"{name}.nbd")} for name, level, _drive in disks
+            name: {"level": level, "drives": [name], "file": str(folder / f"{name}.raw"), "socket": str(folder / f"{name}.nbd")}
+            for name, level, _drive in disks
         },
         **{kind: str(folder / f"{controller}.{kind}") for kind in ("control", "module", "settings")},
     }

@@ -253,6 +253,18 @@ def test_global_policy_gives_way_to_what_the_drives_do(machine):
     assert "Write Cache Policy: Drive Specific" in ARCCONF.shown("getconfig 1 ad")
 
 
+def test_drive_that_the_host_has_reports_what_the_tool_has_set(machine, tmp_path, monkeypatch):
+    one = machine(X25_M)
+    (tmp_path / "hdparm").write_text(f"#!/bin/sh\necho $* >> {tmp_path}/called\n")
+    (tmp_path / "hdparm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    simulators.add("arcconf", "Adaptec ASR-6805", {"volumes": 1, "drives": 1}, {"port": one.description["control"], "passed": {"d0": "/dev/sdx"}})
+    ARCCONF.succeeds(ARCCONF.drive[0])
+    ARCCONF.succeeds(ARCCONF.write[0])
+    ARCCONF.succeeds(ARCCONF.drive[1])
+    assert (tmp_path / "called").read_text() == "-W1 /dev/sdx\n-W0 /dev/sdx\n"
+
+
 def test_smart_card_with_its_words(machine):
     one = machine(X25_M)
     simulators.add("arcconf", "Adaptec SmartRAID 3204-8i", {"volumes": 1, "drives": 1, "backup": True}, {"port": one.description["control"]})

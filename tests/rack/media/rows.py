@@ -109,7 +109,7 @@ def _row(kind: type[Row], name: str, /, **values: tuple[t.Any, str]) -> Row:
 
 _COOKE = "J. Cooke, The Inconvenient Truths of NAND Flash Memory (Micron, 2007): programming a page takes"
 _NO_FUA = "assumed: ATA leaves a desktop drive free to answer from its cache"
-_AS_COMMAND = "as long as any other command: the latency of the data sheet"
+_AS_COMMAND = "assumed: as long as any other command takes"
 
 S3500 = _row(
     DriveRow, "Intel DC S3500 80 GB",
@@ -120,7 +120,7 @@ S3500 = _row(
     program_us=(900, _COOKE + " 900 us (MLC)"),
     cache_bytes=(128 * MB, "assumed: memory chip of the family's smaller drives, most of which has the mapping"),
     capacitors=(True, "data sheet: enhanced power-loss data protection"),
-    flush_us=(65, _AS_COMMAND), honours_fua=(True, "data sheet: ATA-8 ACS-2 with WRITE DMA FUA EXT"),
+    flush_us=(65, _AS_COMMAND), honours_fua=(True, "assumed: a drive for servers obeys it"),
 )  # fmt: skip
 
 X25_M = _row(
@@ -133,7 +133,7 @@ X25_M = _row(
     fast_us=(250, _COOKE + " 250 us (SLC), which the lower of two pages in a cell resembles"),
     fast_bytes=(80 * GB, "half of the pages are lower ones"), fast_page=(BLOCK, "a page of its flash"),
     fast_recovery=(100 * MB, "data sheet: sequential write"),
-    cache_bytes=(32 * MB, "data sheet of its memory chip: 32 MB"),
+    cache_bytes=(32 * MB, "reviews that opened it: 32 MB of memory"),
     capacitors=(False, "the data sheet has no power-loss protection"),
     flush_us=(85, _AS_COMMAND), honours_fua=(False, _NO_FUA),
 )  # fmt: skip
@@ -155,14 +155,14 @@ I320 = _row(
 I545S = _row(
     DriveRow, "Intel 545s 256 GB",
     kind=("ssd", "data sheet"),
-    read_us=(50, "assumed: as other SATA drives"), write_us=(60, "data sheet: latency, write"),
-    command_us=(1e6 / 85000, "data sheet: 85,000 random writes per second"),
+    read_us=(50, "assumed: as other SATA drives"), write_us=(60, "assumed: as other SATA drives of its year"),
+    command_us=(1e6 / 85000, "data sheet: 85,000 random writes per second, the most of the family"),
     read_rate=(550 * MB, "data sheet: sequential read"), rate=(500 * MB, "data sheet: sequential write"),
     program_us=(900, _COOKE + " 900 us (MLC); TLC is not faster"), fast_us=(250, _COOKE + " 250 us (SLC)"),
     fast_bytes=(4 * GB, "assumed: a 64th of the capacity is used with one bit in each cell"),
     fast_page=(16 * BLOCK, "assumed: 16 KiB in each of four planes are programmed together"),
     fast_recovery=(500 * MB, "data sheet: sequential write"),
-    cache_bytes=(256 * MB, "reviews that opened it: 256 MB of memory"),
+    cache_bytes=(256 * MB, "assumed: 1 MB for each GB, as usual"),
     capacitors=(False, "the data sheet has no power-loss protection for data in flight"),
     flush_us=(60, _AS_COMMAND), honours_fua=(False, _NO_FUA),
 )  # fmt: skip

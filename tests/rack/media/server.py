@@ -136,22 +136,23 @@ class Server:
     def __init__(self, description: t.Mapping[str, t.Any]) -> None:
         self._clock, self._begun = Clock(), time.monotonic()
         self._rig = Rig(self._clock, description)
-        self._paths = {name: volume["socket"] for name, volume in description["volumes"].items()}
-        self._volumes = {nbd.listen(path): name for name, path in self._paths.items()}
-        self._paths[""] = description["control"]
         #: What is waited for, and what to do then.
-        self._readers: dict[socket.socket, t.Callable[[], None]] = {one: functools.partial(self._accept, one, name) for one, name in self._volumes.items()}
+        self._readers: dict[socket.socket, t.Callable[[], None]] = {}
+        for name, volume in description["volumes"].items():
+            listener = nbd.listen(volume["socket"])
+            self._readers[listener] = functools.partial(self._accept, listener, name)
         control = nbd.listen(description["control"])
         self._readers[control] = functools.partial(self._accept_control, control)
-        self._open = len(self._volumes)
+        #: Clients; None before the first.
+        self._clients: int | None = None
 
     def run(self) -> None:
         """Serve until every client has said goodbye.
 
         :raises nbd.Gone: if one went without.
         """
-        while self._open:
-            if self._open == len(self._volumes) and not self._connected() and self._time() > nbd.CONNECT_SECONDS:
+        while self._clients != 0:
+            if self._clients is None and self._time() > nbd.CONNECT_SECONDS:
                 raise nbd.Gone
             due = self._clock.next
             # Not epoll, whose time limits are whole milliseconds.
@@ -165,9 +166,6 @@ class Server:
             store.commit_all()
         self._rig.module.lose()
 
-    def _connected(self) -> bool:
-        return any(not os.path.lexists(path) for path in self._paths.values())
-
     def _time(self) -> float:
         return time.monotonic() - self._begun
 
@@ -180,7 +178,7 @@ class Server:
         connection, _peer = listener.accept()
         del self._readers[listener]
         listener.close()
-        os.unlink(self._paths[name])
+        self._clients = (self._clients or 0) + 1
         if nbd.negotiate(connection, self._rig.stores[name].size):
             self._readers[connection] = functools.partial(self._request, connection, name)
         else:
@@ -189,7 +187,7 @@ class Server:
     def _goodbye(self, connection: socket.socket, name: str) -> None:
         self._readers.pop(connection, None)
         self._rig.stores[name].commit_all()
-        self._open -= 1
+        self._clients = (self._clients or 0) - 1
 
     def _request(self, connection: socket.socket, name: str) -> None:
         request = nbd.receive_request(connection)

@@ -36,12 +36,12 @@ class Machine:
             (folder / name).write_bytes(b"o" * SIZE)
             self.description["volumes"][name] = {"file": str(folder / name), "socket": str(folder / f"{name}.sock"), **volume}
 
-    def start(self):
+    def start(self, only=None):
         path = self.folder / "description.json"
         path.write_text(json.dumps(self.description))
         started = subprocess.run([sys.executable, SERVER, path], capture_output=True, text=True, check=True, timeout=60)
         self.process = int(started.stdout)
-        self.clients = {name: NbdClient(_connected(volume["socket"])) for name, volume in self.description["volumes"].items()}
+        self.clients = {name: NbdClient(_connected(volume["socket"])) for name, volume in self.description["volumes"].items() if not only or name in only}
         self.control = _connected(self.description["control"])
         self.answers = self.control.makefile()
         return self
@@ -221,3 +221,14 @@ def test_process_ends_when_it_is_killed_and_loses_no_more_than_a_power_cut(machi
     one.end(orderly=False)
     one.start()
     wait_for(lambda: one.on_file("v0", [9]))
+
+
+def test_process_ends_with_its_last_client_though_a_volume_was_never_opened(machine):
+    one = machine(S3500, v0={"level": "0"})
+    one.end(orderly=True)
+    (one.folder / "v1").write_bytes(b"o" * SIZE)
+    one.description["volumes"]["v1"] = {**one.description["volumes"]["v0"], "file": str(one.folder / "v1"), "socket": str(one.folder / "v1.sock")}
+    one.start(only=["v0"])
+    one.write("v0", 9)
+    one.end(orderly=True)
+    assert one.on_file("v0", [9])

@@ -41,9 +41,3 @@ def test_every_disk_is_served_by_one_process_and_every_drive_is_one_of_the_tool(
     assert len(simulated["drives"]) == len(states["adaptec"]["drives"]) == 6
     assert {f"wwn-{disk.wwn}" for disk in machine.disks if disk.wwn} == {Path(one["device"]).name for one in variables["case_targets"]["raid"]}
     assert set(variables["case_passed"]) == set(states["adaptec"]["drives"]) - set(raid)
-
-
-def test_each_mode_is_a_variant(variables):
-    assert [one["name"] for one in variables["sweep_variants"]] == [
-        "raid_off", "raid_drive", "raid_controller", "raid_both", "jbod_off", "jbod_on", "sata_off", "sata_on",
-    ]  # fmt: skip

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import typing as t
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,22 @@ from ansible_collections.cachefleet.storage.tests.simulators import model_port, 
 from ansible_collections.cachefleet.storage.tests.unit.rack_media.test_server import FLUSH, WRITE, Machine, wait_for
 
 
-class Tool:
+class Tool(t.NamedTuple):
     """A tool, its model of a controller, and its words."""
 
-    def __init__(self, name, model, *, write, drive, shows, shows_drives, back, through, enabled, disabled, lost, busy, unprotected):
-        self.name, self.model = name, model
-        self.write, self.drive, self.shows, self.shows_drives = write, drive, shows, shows_drives
-        self.back, self.through, self.enabled, self.disabled = back, through, enabled, disabled
-        self.lost, self.busy, self.unprotected = lost, busy, unprotected
+    name: str
+    model: str
+    write: t.Sequence[str]
+    drive: t.Sequence[str]
+    shows: str
+    shows_drives: str
+    back: str
+    through: str
+    enabled: str
+    disabled: str
+    lost: t.Any
+    busy: t.Any
+    unprotected: str
 
     def add(self, port, **options):
         simulators.add(self.name, self.model, {"volumes": 1, "drives": 1, **options}, {"port": str(port)} if port else {})

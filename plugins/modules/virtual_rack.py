@@ -132,9 +132,15 @@ options:
           firmware:
             description: Firmware revision. Not supported for V(nvme) and V(virtio).
             type: str
+          vendor:
+            description: Vendor. Only supported for V(scsi_hdd) and V(megaraid_vd).
+            type: str
           wwn:
             description: World Wide Name, 16 hexadecimal digits. Not supported for V(nvme) and V(virtio).
             type: str
+          nbd:
+            description: Socket on which one of O(machines[].processes) serves the blocks of the disk with the NBD protocol.
+            type: path
       networks:
         description: Private networks of the rack, not visible to the host. The first is C(eth1) in the guest. At most two machines can share one.
         type: list
@@ -151,6 +157,21 @@ options:
           address:
             description: IPv4 address with prefix length of the interface in the guest.
             type: str
+      serial_ports:
+        description: Serial ports, C(/dev/virtio-ports/NAME) in the guest, each of which is connected to a socket of one of O(machines[].processes).
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          name: {description: Name of the port., type: str, required: true}
+          socket: {description: Path of the socket., type: path, required: true}
+      processes:
+        description:
+          - Commands of test equipment. Each is started before the machine, goes on in the background, and prints its process ID.
+          - They are killed when the power is cut, and have to end by themselves after a shutdown.
+        type: list
+        elements: list
+        default: []
   only:
     description: Names of the machines to manage. If empty, all machines.
     type: list
@@ -291,9 +312,12 @@ DISK_SPEC = {
     "serial": {"type": "str"},
     "model": {"type": "str"},
     "firmware": {"type": "str"},
+    "vendor": {"type": "str"},
     "wwn": {"type": "str"},
+    "nbd": {"type": "path"},
 }
 NETWORK_SPEC = {"name": {"type": "str", "required": True}, "mac": {"type": "str"}, "address": {"type": "str"}}
+PORT_SPEC = {"name": {"type": "str", "required": True}, "socket": {"type": "path", "required": True}}
 MACHINE_SPEC = {
     "name": {"type": "str", "required": True},
     "cpus": {"type": "int", "default": 2},
@@ -301,6 +325,8 @@ MACHINE_SPEC = {
     "ssh_port": {"type": "int"},
     "disks": {"type": "list", "elements": "dict", "default": [], "options": DISK_SPEC},
     "networks": {"type": "list", "elements": "dict", "default": [], "options": NETWORK_SPEC},
+    "serial_ports": {"type": "list", "elements": "dict", "default": [], "options": PORT_SPEC},
+    "processes": {"type": "list", "elements": "list", "default": []},
 }
 IMAGE_SPEC = {
     "digest": {"type": "str", "required": True},

@@ -8,6 +8,7 @@ python3 -m simulators install --kernel               also the kernel's half of f
                                                      tools and by what is run with the interpreter /usr/lib/cachefleet-simulators/python
 python3 -m simulators add storcli "MegaRAID 9361-8i" [--option volumes=2] [--option 'os_devices=[{"path": "/dev/sda"}]']
     [--set bus=0 --set device=6]                     (values of its state that are to be others: here, where in the machine it is)
+    [--set port='"/dev/virtio-ports/…"']             (behind it is the model of tests/rack/media; by default cachefleet.controller.<n>, if there is one)
 python3 -m simulators add flashcache_create machine --option 'root="/tmp/root"'      (one for all tools of flashcache)
 python3 -m simulators fault storcli battery_failed   (again with --end to mend it; --details JSON for a fault that has some)
 python3 -m simulators clear storcli                  no controllers, no faults, no calls
@@ -24,7 +25,7 @@ import sys
 import typing as t
 from pathlib import Path
 
-from . import enhanceio, flashcache, simulator
+from . import enhanceio, flashcache, model_port, simulator
 from .arcconf import Arcconf
 from .ssacli import SsaCli
 from .storcli import PercCli, StorCli
@@ -102,6 +103,7 @@ def set_fault(name: str, fault: str, value: t.Any) -> None:
     if fault not in (*simulator.PROCESS_FAULTS, *KINDS[name].faults):
         raise KeyError(fault)
     with simulator.opened(_state(name)) as state:
+        model_port.set_battery(state, fault, value)
         if value:
             state["faults"][fault] = value
         else:
@@ -123,7 +125,7 @@ def main(words: t.Sequence[str]) -> int:
         return _control(_arguments(words))
     except KeyError as error:
         print(f"There is no {error.args[0]}: python3 -m simulators list tells models and faults.", file=sys.stderr)
-    except (TypeError, ValueError, FileExistsError) as error:
+    except (TypeError, ValueError, FileExistsError, ConnectionError) as error:
         print(error, file=sys.stderr)
     return 2
 

@@ -19,6 +19,7 @@ from . import arcconf_text as text
 from .arcconf_cache import set_cache
 from .arcconf_call import (
     ABORTED,
+    FAILED,
     INVALID_ARGUMENTS,
     INVALID_CONTROLLER,
     NOT_SUPPORTED,
@@ -45,6 +46,7 @@ class Arcconf(Simulator):
     name = "arcconf"
     paths = ("/usr/Arcconf/arcconf", "/usr/sbin/arcconf", "/usr/StorMan/arcconf")
     models = MODELS
+    binding = "arcconf_model"
     faults = {
         "battery_failed": "The battery, ZMM, supercap or green backup has failed: protected write-back falls to write-through; SmartRAID suspends its cache.",
         "learn_cycle": "The unit is in maintenance (Maintenance mode; Learn Status Active; Recharging) and protects nothing meanwhile.",
@@ -88,6 +90,14 @@ class Arcconf(Simulator):
             printed = [head, *(call.printed if call else []), *error.sentences, "", ABORTED]
             # The real tool ends here without a newline.
             return Answer("\n".join(printed), WAS_ABORTED)
+
+    def busy(self, given: Answer) -> Answer:
+        """The failure of a command that the controller has not carried out; that it is for this reason is assumed."""
+        return Answer(_joined([given.stdout.partition("\n")[0], "", "Command failed."]), FAILED)
+
+    @staticmethod
+    def fault_of(controllers: t.Sequence[int]) -> t.Any:
+        return [number + 1 for number in controllers]
 
     # ------------------------------------------------------------------------------------------------------- the machine
 

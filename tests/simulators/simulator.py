@@ -25,6 +25,8 @@ State = t.Dict[str, t.Any]
 
 #: Where the states are, unless the environment variable says otherwise: ``<folder>/<tool>.json`` and ``<tool>.calls``.
 STATES = "/var/lib/cachefleet-simulators"
+#: The port of a controller, with its number from 0, unless its state names one as ``port``. A controller that once had one is lost without it.
+PORTS = "/dev/virtio-ports/cachefleet.controller."
 FOLDER_VARIABLE = "CACHEFLEET_SIMULATORS"
 
 #: Faults of the process. ``hang``: never ends. ``truncated``: the second half of the output is missing.
@@ -59,6 +61,8 @@ class Simulator(abc.ABC):
     shared_state: t.ClassVar[str] = ""
     #: Whether there is a simulated kernel module behind it: on a real machine it runs in the view of on_machine/view.sh.
     in_view: t.ClassVar[bool] = False
+    #: The module that joins its controllers with the model of real ones, see model_port; nothing for a tool that has none.
+    binding: t.ClassVar[str] = ""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -70,6 +74,15 @@ class Simulator(abc.ABC):
     def has_fault(self, name: str) -> bool:
         """Whether this fault was requested."""
         return bool(self.state.get("faults", {}).get(name))
+
+    def busy(self, given: Answer) -> Answer:
+        """What is printed in place of this answer if what was to be changed is being changed."""
+        raise NotImplementedError
+
+    @staticmethod
+    def fault_of(_controllers: t.Sequence[int]) -> t.Any:
+        """The details of a fault that concerns these controllers, counted from 0."""
+        return True
 
 
 def letters(number: int) -> str:
@@ -132,7 +145,7 @@ def run(kind: type[Simulator], words: t.Sequence[str]) -> int:
         faults = dict(state.get("faults", {}))
         if not faults.get("hang"):
             stdin = "" if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty() else sys.stdin.read()
-            given = kind(state).answer(words, stdin)
+            given = answered(kind, state, words, stdin)
     if faults.get("hang"):
         while True:
             time.sleep(3600)
@@ -140,6 +153,18 @@ def run(kind: type[Simulator], words: t.Sequence[str]) -> int:
     sys.stdout.buffer.write(spoiled(given.stdout.encode(), faults))
     sys.stdout.buffer.flush()
     return given.rc
+
+
+def answered(kind: type[Simulator], state: State, words: t.Sequence[str], stdin: str) -> Answer:
+    """What a tool answers; where there is a port, with what is behind it."""
+    for number, controller in enumerate(state["controllers"] if kind.binding else ()):
+        if os.path.exists(f"{PORTS}{number}"):
+            controller.setdefault("port", f"{PORTS}{number}")
+        if controller.get("port"):
+            from . import model_port
+
+            return model_port.answer(kind, state, words, stdin)
+    return kind(state).answer(words, stdin)
 
 
 def spoiled(output: bytes, faults: t.Mapping[str, t.Any]) -> bytes:

@@ -81,6 +81,7 @@ class SsaCli(Simulator):
         "no_controller": "no controller is detected",
     }
     models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]] = MODELS
+    binding: t.ClassVar[str] = "ssacli_model"
 
     def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
         """What ssacli prints for these words; one quoted argument with blanks counts as several."""
@@ -89,6 +90,10 @@ class SsaCli(Simulator):
             return self._answer(given)
         except Refused as refused:
             return Answer(_error(str(refused), refused.reason), refused.rc)
+
+    def busy(self, given: Answer) -> Answer:
+        """The words are those of other operations that are not possible now; the reason is assumed."""
+        return Answer(_error(_NOT_SUPPORTED, "Controller is busy"), FAILED)
 
     def _answer(self, words: list[str]) -> Answer:
         if not words or _LONG_WORDS.get(words[0].lower(), words[0].lower()) != "controller":

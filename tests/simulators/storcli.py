@@ -16,13 +16,14 @@ from . import storcli_views as views
 from .simulator import Answer, Simulator, State
 from .storcli_grammar import Command, SyntaxRefusal, parse
 from .storcli_models import BROADCOM, DELL
-from .storcli_print import Block, as_json
+from .storcli_print import Block, as_json, refused
 from .storcli_views import View
 
 #: Exit status of a syntax error, as it was seen; of a failure without a code of its own.
 _SYNTAX_STATUS = 255
 _FAILURE_STATUS = 1
 _UNSUPPORTED = "Un-supported command"
+_WRONG_STATE = "device state doesn't support requested command"
 
 
 class Outcome(t.NamedTuple):
@@ -79,6 +80,7 @@ class StorCli(Simulator):
     name: t.ClassVar[str] = "storcli"
     paths: t.ClassVar[tuple[str, ...]] = ("/opt/MegaRAID/storcli/storcli64", "/opt/hpe/storcli/storcli64")
     models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]] = BROADCOM
+    binding: t.ClassVar[str] = "storcli_model"
     faults: t.ClassVar[t.Mapping[str, str]] = {
         "battery_failed": "The battery or CacheVault failed: write-back becomes write-through, the configured policy stays.",
         "battery_missing": "The battery or CacheVault was taken out: like failed, and /cx/bbu says that it is absent.",
@@ -109,6 +111,14 @@ class StorCli(Simulator):
         except SyntaxRefusal as refusal:
             expected = "" if refusal.token == "$end" else ", expecting $end"
             return Answer(f"syntax error, unexpected {refusal.token}{expected}\n{self._help()}", _SYNTAX_STATUS)
+
+    def busy(self, given: Answer) -> Answer:
+        """The refusal of firmware whose state does not allow it; that it is for this reason is assumed."""
+        return Answer(as_json(refused(given.stdout, {"ErrCd": 50, "ErrMsg": _WRONG_STATE})), 50)
+
+    @staticmethod
+    def fault_of(controllers: t.Sequence[int]) -> t.Any:
+        return {"controllers": list(controllers)}
 
     def _answer(self, command: Command) -> Answer:
         if command.controllers is None:
@@ -246,7 +256,7 @@ class StorCli(Simulator):
                 code, message = limits.get("code", 151), limits.get("message", "Policy not supported")
                 return Refusal(code, message, quiet=True, silent=bool(limits.get("silent")))
         if view.volume_state(volume) != "Optl":
-            return Refusal(50, "device state doesn't support requested command")
+            return Refusal(50, _WRONG_STATE)
         if word == "pdcache" and not abilities["change_ssd_cache"] and view.has_ssd(volume):
             return Refusal(255, "SSD Pd is present", quiet=True)
         if (word == "wrcache" and value != "WT" and not abilities["write_back"]) or (value == "Cached" and not abilities["cached_io"]):

@@ -15,7 +15,7 @@ import typing as t
 from . import storcli2_text as text
 from .simulator import Answer, Simulator, State
 from .storcli2_models import MODELS
-from .storcli_print import as_json
+from .storcli_print import as_json, refused
 
 #: Exit status of ``show`` on a newer tool although everything is well (seen with 008.0011).
 SHOW_STATUS = 6
@@ -68,6 +68,7 @@ class StorCli2(Simulator):
         "show_exits_6": "the overview exits 6 although it succeeds, also with an older tool",
     }
     models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]] = MODELS
+    binding: t.ClassVar[str] = "storcli_model"
 
     def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
         """What storcli2 prints for these words."""
@@ -89,6 +90,11 @@ class StorCli2(Simulator):
         # Captures of answers about no controller end without an empty line.
         blank = bool(self.state.get("controllers")) and isinstance(outcomes[0].status.get("Controller", ""), str)
         return Answer(as_json(answers, empty="[]", blank=blank), max(outcome.rc for outcome in outcomes))
+
+    def busy(self, given: Answer) -> Answer:
+        """Assumed, in the manner of other refusals."""
+        error = {"ErrType": "DCMD", "ErrCd": 50, "ErrMsg": "Device state does not support the requested command"}
+        return Answer(as_json(refused(given.stdout, error), empty="[]"), REFUSED_STATUS)
 
     def _syntax_error(self, message: str) -> str:
         head = f"CLI Version = {text.cli_version(self.state)}\nOperating system = {text.operating_system(self.state)}\n"

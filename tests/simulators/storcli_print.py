@@ -32,3 +32,17 @@ def _json_value(value: t.Any, tabs: str, empty: str) -> str:
     items = [f"{json.dumps(key)} : {_json_value(value[key], inside, empty)}" if named else _json_value(key, inside, empty) for key in value]
     body = ",\n".join(inside + item for item in items) + "\n" * bool(items)
     return f"{{\n{body}{tabs}}}" if named else f"[\n{body}{tabs}]"
+
+
+def refused(text: str, error: Block) -> list[Block]:
+    """The blocks of an answer, printed as success, as those of a refusal.
+
+    :param error: what each row of the details says of it.
+    """
+    blocks: list[Block] = json.loads(text)["Controllers"]
+    for block in blocks:
+        status = block["Command Status"]
+        status["Status"] = "Failure"
+        for row in status.get("Detailed Status", ()):
+            row.update({"Status": "Failed", **error})
+    return blocks

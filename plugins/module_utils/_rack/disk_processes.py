@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The processes with the caches of those disks of a machine that forget in a power cut: started before QEMU, ended with it."""
+"""The processes with the caches of those disks of a machine that forget in a power cut, and others that serve it: started before QEMU, ended with it."""
 
 from __future__ import annotations
 
@@ -32,21 +32,24 @@ class DiskProcesses:
 
     @classmethod
     def start(cls, runner: Runner, places: RackPaths, machine: Machine) -> DiskProcesses:
-        """Start one for every disk that needs one.
+        """Start one for every disk that needs one, and those of the description; each prints its process ID.
 
         :raises StorageError: if one does not start; those that did are ended.
         """
         started = cls()
+        commands = [(list(command), "", f"The process {command[0]}") for command in machine.processes]
+        for disk in machine.disks:
+            if disk.forgets and disk.attached:
+                paths = (str(places.disk(machine.name, disk)), str(places.disk_socket(machine.name, disk)))
+                source = inspect.getsource(volatile_disk)
+                commands.append(([sys.executable, "-", disk.volatile_cache, *paths], source, f"The process with the write cache of the disk {disk.name}"))
         try:
-            for disk in machine.disks:
-                if disk.forgets and disk.attached:
-                    paths = (str(places.disk(machine.name, disk)), str(places.disk_socket(machine.name, disk)))
-                    command = [sys.executable, "-", disk.volatile_cache, *paths]
-                    printed = runner.run(command, stdin=inspect.getsource(volatile_disk), item=f"{machine.name} {disk.name}").stdout.strip()
-                    process = note_process(int(printed)) if printed.isdigit() else None
-                    if process is None:
-                        raise NotUnderstood(f"The process with the write cache of the disk {disk.name} of {machine.name} ended at once.", item=machine.name)
-                    started = cls((*started.processes, process))
+            for command, stdin, what in commands:
+                printed = runner.run(command, stdin=stdin, item=machine.name).stdout.strip()
+                process = note_process(int(printed)) if printed.isdigit() else None
+                if process is None:
+                    raise NotUnderstood(f"{what} of {machine.name} ended at once.", item=machine.name)
+                started = cls((*started.processes, process))
         except StorageError:
             started.kill()
             raise

@@ -21,6 +21,7 @@ CACHE_KINDS = ("on", "off")
 FORGETTING_CACHES = ("honest", "lies", "torn")
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
+_PORT = re.compile(r"[A-Za-z0-9._-]{1,60}")
 _PLAIN = re.compile(r"[A-Za-z0-9 ._-]+")
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}/\d{1,2}")
@@ -30,9 +31,9 @@ _WWN = re.compile(r"(0x)?[0-9a-fA-F]{16}")
 _LIMITS: dict[str, dict[str, int]] = {
     "sata_hdd": {"serial": 20, "model": 40, "firmware": 8},
     "sata_ssd": {"serial": 20, "model": 40, "firmware": 8},
-    "scsi_hdd": {"serial": 36, "model": 16, "firmware": 4},
+    "scsi_hdd": {"serial": 36, "model": 16, "firmware": 4, "vendor": 8},
     "nvme": {"serial": 20},
-    "megaraid_vd": {"serial": 36, "model": 16, "firmware": 4},
+    "megaraid_vd": {"serial": 36, "model": 16, "firmware": 4, "vendor": 8},
     "virtio": {"serial": 20},
 }
 
@@ -42,7 +43,7 @@ _DEFAULT_MODELS = {"sata_hdd": "VIRTUAL HDD", "sata_ssd": "VIRTUAL SSD", "scsi_h
 @frozen
 class Disk:
     """One disk. ``size`` is in bytes, ``iops_limit`` is 0 where there is none, and that of all disks of an ``iops_group`` together;
-    each of ``paths`` leads over a controller of its own."""
+    each of ``paths`` leads over a controller of its own. ``nbd`` is the socket of what serves its blocks, if it is not a file."""
 
     name: str
     kind: str
@@ -57,6 +58,8 @@ class Disk:
     power_loss_protection: bool = False
     paths: int = 1
     iops_group: str | None = None
+    vendor: str | None = None
+    nbd: str | None = None
 
     @property
     def forgets(self) -> bool:
@@ -64,12 +67,17 @@ class Disk:
         return self.volatile_cache in FORGETTING_CACHES
 
     @property
+    def served(self) -> bool:
+        """Whether QEMU reads and writes it through the socket of a process."""
+        return self.forgets or self.nbd is not None
+
+    @property
     def hot_pluggable(self) -> bool:
         """Whether it can be pulled out of a running machine: QEMU's AHCI has no hot-plug, and its MegaRAID does not notify the guest.
 
-        The process with the cache of a disk that forgets lives as long as its machine runs.
+        A process that serves a disk lives as long as its machine runs.
         """
-        return self.kind == "nvme" and not self.forgets
+        return self.kind == "nvme" and not self.served
 
     @property
     def file(self) -> str:
@@ -88,8 +96,16 @@ class Nic:
 
 
 @frozen
+class SerialPort:
+    """A port of virtio-serial, ``/dev/virtio-ports/<name>`` in the guest, and the socket on which another process listens."""
+
+    name: str
+    socket: str
+
+
+@frozen
 class Machine:
-    """One machine. ``memory`` is in bytes; ``ssh_port`` is ``None`` where the rack chooses one."""
+    """One machine. ``memory`` is in bytes; ``ssh_port`` is ``None`` where the rack chooses one; ``processes`` are commands."""
 
     name: str
     cpus: int
@@ -97,12 +113,16 @@ class Machine:
     disks: tuple[Disk, ...]
     networks: tuple[Nic, ...]
     ssh_port: int | None
+    serial_ports: tuple[SerialPort, ...] = ()
+    processes: tuple[tuple[str, ...], ...] = ()
 
     def as_data(self) -> dict[str, t.Any]:
         """Plain lists and dictionaries, as they are stored and compared."""
         data = asdict(self)
         data["disks"] = list(data["disks"])
-        data["networks"] = list(data["networks"])
+        for key in ("networks", "serial_ports"):
+            data[key] = list(data[key])
+        data["processes"] = [list(command) for command in self.processes]
         return data
 
 
@@ -113,8 +133,16 @@ def machine_from_data(data: t.Mapping[str, t.Any]) -> Machine:
             **data,
             "disks": tuple(Disk(**{**disk, "volatile_cache": _cache_kind(disk["volatile_cache"])}) for disk in data["disks"]),
             "networks": tuple(Nic(**nic) for nic in data["networks"]),
+            **_equipment(data),
         }
     )
+
+
+def _equipment(data: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    return {
+        "serial_ports": tuple(SerialPort(**port) for port in data.get("serial_ports") or ()),
+        "processes": tuple(tuple(command) for command in data.get("processes") or ()),
+    }
 
 
 def _cache_kind(value: t.Any) -> str:
@@ -185,7 +213,15 @@ def _describe_machine(rack: str, options: t.Mapping[str, t.Any], members: t.Mapp
     port = options.get("ssh_port")
     if port is not None and not 1024 <= port <= 65535:
         raise BadInput(f"{name}: ssh_port must be between 1024 and 65535.", item=name)
-    return Machine(name, cpus, memory, disks, tuple(_describe_nic(rack, name, nic, members) for nic in options.get("networks") or []), port)
+    equipment = _equipment(options)
+    for serial in equipment["serial_ports"]:
+        if not _PORT.fullmatch(serial.name):
+            raise BadInput(f"{name}: '{serial.name}' cannot be the name of a serial port: use letters, digits, '.', '-' and '_'.", item=name)
+    _check_unique([serial.name for serial in equipment["serial_ports"]], "serial port", name)
+    if not all(equipment["processes"]):
+        raise BadInput(f"{name}: a command in processes is empty.", item=name)
+    networks = tuple(_describe_nic(rack, name, nic, members) for nic in options.get("networks") or [])
+    return Machine(name, cpus, memory, disks, networks, port, **equipment)
 
 
 def _check_groups(machine: str, disks: t.Sequence[Disk]) -> None:
@@ -230,6 +266,7 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
         "serial": options.get("serial") or f"{machine}-{name}".upper()[-20:],
         "model": options.get("model") or _DEFAULT_MODELS.get(kind),
         "firmware": options.get("firmware"),
+        "vendor": options.get("vendor"),
     }
     for key, value in text.items():
         _check_text(where, kind, key, value)
@@ -237,6 +274,9 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
     if volatile not in (*CACHE_KINDS, *FORGETTING_CACHES):
         raise BadInput(f"{where}: volatile_cache must be one of {', '.join((*CACHE_KINDS, *FORGETTING_CACHES))}.", item=where)
     protected = bool(options.get("power_loss_protection"))
+    nbd = options.get("nbd")
+    if nbd is not None and (volatile in FORGETTING_CACHES or protected):
+        raise BadInput(f"{where}: what a disk with nbd loses in a power cut is up to the process that serves it: leave the other option out.", item=where)
     if protected and volatile != "on":
         clause = "there is none" if volatile == "off" else "it is lost in a power cut"
         raise BadInput(f"{where}: power_loss_protection protects a cache: with volatile_cache {volatile} {clause}; leave one of them out.", item=where)
@@ -254,6 +294,8 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
         power_loss_protection=protected,
         paths=paths,
         iops_group=group,
+        vendor=text["vendor"],
+        nbd=nbd,
     )
 
 

@@ -31,8 +31,8 @@ class RackPaths:
         return self.folder(machine) / disk.file
 
     def disk_socket(self, machine: str, disk: Disk) -> pathlib.Path:
-        """Of the process with the cache of a disk that forgets."""
-        return self.folder(machine) / f"{disk.name}.nbd"
+        """Of the process that serves a disk."""
+        return pathlib.Path(disk.nbd) if disk.nbd else self.folder(machine) / f"{disk.name}.nbd"
 
     def console(self, machine: str) -> pathlib.Path:
         return self.folder(machine) / "console.log"
@@ -67,7 +67,8 @@ class RackPaths:
         return [
             self.monitor(machine.name),
             *(self.network_socket(nic.network, machine.name) for nic in machine.networks),
-            *(self.disk_socket(machine.name, disk) for disk in machine.disks if disk.forgets),
+            *(self.disk_socket(machine.name, disk) for disk in machine.disks if disk.served),
+            *(pathlib.Path(port.socket) for port in machine.serial_ports),
         ]
 
     def check_sockets(self, machine: Machine) -> None:

@@ -41,9 +41,9 @@ def _cache_mode(disk: Disk) -> str:
 def backend(disk: Disk, path: pathlib.Path) -> str:
     """The ``-drive`` of a disk: what keeps its blocks. The one place to put another kind of storage behind a disk.
 
-    :param path: the file with its blocks, or the socket of the process with the cache of a disk that forgets.
+    :param path: the file with its blocks, or the socket of the process that serves it.
     """
-    source = _served(path) if disk.forgets else [f"file={_quote(path)}", "format=raw"]
+    source = _served(path) if disk.served else [f"file={_quote(path)}", "format=raw"]
     options = [*source, "if=none", f"id=drive-{disk.name}", "discard=unmap"]
     options.append(f"cache={_cache_mode(disk)}")
     if disk.iops_limit:
@@ -59,7 +59,7 @@ def _served(path: pathlib.Path) -> list[str]:
 
 def shared_backend(disk: Disk, path: pathlib.Path) -> str:
     """The ``-blockdev`` of a disk with several paths, each of which is a device that has its own cache setting."""
-    source = _served(path) if disk.forgets else ["driver=raw", "file.driver=file", f"file.filename={_quote(path)}"]
+    source = _served(path) if disk.served else ["driver=raw", "file.driver=file", f"file.filename={_quote(path)}"]
     no_flush = "on" if _cache_mode(disk) == "unsafe" else "off"
     return ",".join([*source, f"node-name=drive-{disk.name}", "discard=unmap", f"cache.no-flush={no_flush}"])
 
@@ -126,7 +126,7 @@ def _scsi_devices(disk: Disk, first: int) -> t.Iterator[str]:
 
 
 def _identity(disk: Disk, model: str) -> str:
-    pairs = ((model, disk.model), ("ver", disk.firmware), ("wwn", disk.wwn))
+    pairs = (("vendor", disk.vendor), (model, disk.model), ("ver", disk.firmware), ("wwn", disk.wwn))
     return "".join(f",{key}={_quote(value)}" for key, value in pairs if value is not None)
 
 
@@ -209,10 +209,17 @@ def qemu_arguments(machine: Machine, rack: str, places: RackPaths, boot: Boot) -
     for disk in machine.disks:
         if not disk.attached:
             continue
-        path = places.disk_socket(name, disk) if disk.forgets else places.disk(name, disk)
+        path = places.disk_socket(name, disk) if disk.served else places.disk(name, disk)
         arguments += ["-blockdev", shared_backend(disk, path)] if disk.paths > 1 else ["-drive", backend(disk, path)]
     for device in _disk_devices(machine.disks):
         arguments += ["-device", device]
+    if machine.serial_ports:
+        arguments += ["-device", "virtio-serial-pci,id=ports"]
+    for number, port in enumerate(machine.serial_ports, 1):
+        arguments += [
+            "-chardev", f"socket,id=port{number},path={_quote(port.socket)}",
+            "-device", f"virtserialport,bus=ports.0,nr={number},chardev=port{number},name={port.name}",
+        ]  # fmt: skip
     return [
         *arguments,
         "-chardev", f"file,id=console,path={_quote(places.console(name))}",

@@ -5,13 +5,14 @@
 Each volume is a socket of the NBD protocol, whose messages are those of ``plugins/module_utils/_rack/volatile_disk.py``. A further socket reads and changes
 the settings, with a JSON object in each line: ``{"get": true}``, ``{"volume": "v0", "write": "writeback", "read_ahead": true}``,
 ``{"drive": "d0", "write_cache": false}``, ``{"battery": "failed"}``, ``{"max_cache": {"write": "writethrough", "rate": 100}}``. The answer, ``{"ok": true}``
-or ``{"error": "busy"}``, comes when the change is complete, as with the tools of controllers.
+or ``{"error": "busy"}``, comes when the change is complete, as with the tools of controllers, and has the ``id`` of the command.
 
 When a client ends without saying goodbye, the power is off: the process ends at once, and what is in memory is lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import json
@@ -214,7 +215,9 @@ class Server:
         self._readers[connection] = functools.partial(self._command, connection, bytearray())
 
     def _command(self, connection: socket.socket, received: bytearray) -> None:
-        piece = connection.recv(65536)
+        piece = b""
+        with contextlib.suppress(ConnectionError):
+            piece = connection.recv(65536)
         received += piece
         if not piece:
             del self._readers[connection]
@@ -225,8 +228,10 @@ class Server:
             self._clock.start(self._answer(connection, line))
 
     def _answer(self, connection: socket.socket, line: bytes) -> Process:
+        name = None
         try:
             wanted = json.loads(line)
+            name = wanted.pop("id", None)
             answer: dict[str, t.Any] = {"ok": True}
             if "get" in wanted:
                 answer = self._rig.state()
@@ -235,11 +240,12 @@ class Server:
                 self._rig.save()
         except Busy:
             answer = {"error": "busy"}
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             answer = {"error": str(error)}
         # The command is carried out, whether or not its sender still listens.
         if connection in self._readers:
-            connection.sendall(json.dumps(answer).encode() + b"\n")
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(json.dumps({**answer, **({} if name is None else {"id": name})}).encode() + b"\n")
 
 
 def main(path: str) -> None:

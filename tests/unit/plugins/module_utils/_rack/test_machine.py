@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
@@ -25,8 +27,10 @@ def test_parallel_racks_have_distinct_mac_addresses():
 
 
 def test_description_survives_serialization():
-    machine = describe_machines("demo", [{"name": "node1", "disks": [disk(iops_limit=150)], "networks": [{"name": "n"}], "ssh_port": 2222}])[0]
-    assert machine_from_data(machine.as_data()) == machine
+    equipment = {"serial_ports": [{"name": "a.0", "socket": "/s"}], "processes": [["serve", "this"]]}
+    options = {"name": "node1", "disks": [disk(iops_limit=150, nbd="/n")], "networks": [{"name": "n"}], "ssh_port": 2222, **equipment}
+    (machine,) = describe_machines("demo", [options])
+    assert machine_from_data(json.loads(json.dumps(machine.as_data()))) == machine
 
 
 @pytest.mark.parametrize(("text", "size"), [("768", 768 * MIB), ("1G", GIB), (1024, GIB), ("512M", 512 * MIB)])
@@ -62,6 +66,12 @@ def test_memory_without_a_suffix_is_mebibytes(text, size):
         ({"name": "node1", "disks": [disk(paths=2)]}, "only a disk of kind scsi_hdd has more than one"),
         ({"name": "node1", "disks": [disk(kind="scsi_hdd", paths=0)]}, "paths must be between 1 and 8"),
         ({"name": "node1", "disks": [disk(kind="scsi_hdd", paths=2, iops_limit=150)]}, "iops_limit is not supported for a disk with several paths"),
+        ({"name": "node1", "disks": [disk(vendor="Adaptec")]}, "no vendor of one's own"),
+        ({"name": "node1", "disks": [disk(nbd="/s", volatile_cache="lies")]}, "is up to the process that serves it"),
+        ({"name": "node1", "disks": [disk(nbd="/s", power_loss_protection=True)]}, "is up to the process that serves it"),
+        ({"name": "node1", "serial_ports": [{"name": "a,b", "socket": "/s"}]}, "cannot be the name of a serial port"),
+        ({"name": "node1", "serial_ports": [{"name": "a", "socket": "/s"}] * 2}, "serial port a is listed twice"),
+        ({"name": "node1", "processes": [[]]}, "a command in processes is empty"),
         ({"name": "node1", "networks": [{"name": "n", "mac": "01:00:5e:00:00:01"}]}, "not the hardware address of one interface"),
         ({"name": "node1", "networks": [{"name": "n", "address": "10.0.0.1"}]}, "prefix length"),
     ],
@@ -90,6 +100,7 @@ def test_racks_of_older_versions_are_read(noted, kind):
     (machine,) = describe_machines("demo", [{"name": "node1", "disks": [disk(volatile_cache=kind)]}])
     data = machine.as_data()
     data["disks"] = [{**data["disks"][0], "volatile_cache": noted}]
+    del data["serial_ports"], data["processes"], data["disks"][0]["nbd"]
     assert machine_from_data(data) == machine
 
 

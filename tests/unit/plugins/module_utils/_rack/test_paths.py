@@ -17,3 +17,6 @@ def test_folder_too_long_for_sockets_is_rejected():
     RackPaths(pathlib.Path("/" + "x" * 80)).check_sockets(machine)
     with pytest.raises(BadInput, match="choose a shorter directory"):
         RackPaths(pathlib.Path("/" + "x" * 100)).check_sockets(machine)
+    (machine,) = describe_machines("demo", [{"name": "node1", "serial_ports": [{"name": "port", "socket": "/" + "x" * 120}]}])
+    with pytest.raises(BadInput, match="longer than the 107 bytes"):
+        RackPaths(pathlib.Path("/r")).check_sockets(machine)

@@ -117,6 +117,19 @@ def test_disk_that_forgets_is_served_by_a_process_and_not_hot_plugged():
     assert not machine.disks[0].hot_pluggable
 
 
+def test_disk_and_serial_port_of_a_process_are_connected_to_its_sockets():
+    port = {"name": "cachefleet.controller.0", "socket": "/s/control,0"}
+    argv = arguments(disk(kind="megaraid_vd", nbd="/s/v0", vendor="Adaptec"), serial_ports=[port], processes=[["serve"]])
+    (drive,) = [value for value in values(argv, "-drive") if "id=drive-d0" in value]
+    assert (options_of(drive)["file.driver"], options_of(drive)["file.server.path"]) == ("nbd", "/s/v0")
+    devices = [options_of(device) for device in values(argv, "-device")]
+    assert [device["vendor"] for device in devices if "scsi-hd" in device] == ["Adaptec"]
+    (serial,) = [device for device in devices if "virtserialport" in device]
+    assert (serial["name"], serial["bus"]) == ("cachefleet.controller.0", "ports.0")
+    assert f"socket,id={serial['chardev']},path=/s/control,,0" in values(argv, "-chardev")
+    assert "ports" not in str(arguments(disk()))
+
+
 def test_disks_under_test_honor_flushes():
     drives = values(arguments(disk("a"), disk("b", "nvme", volatile_cache="off")), "-drive")
     assert [options_of(drive)["id"] for drive in drives if options_of(drive)["cache"] == "unsafe"] == ["root"]

@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused, StorageError, TimedOut, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, Refused, StorageError, TimedOut, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack import operations, places, requirements, ssh
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import note_process
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import make_layer
@@ -112,6 +112,7 @@ class Host:
 
 
 FORGETFUL = {"name": "f", "disks": [{"name": "d0", "kind": "sata_hdd", "size": "1M", "volatile_cache": "honest"}]}
+SERVED = {"name": "s", "processes": [[sys.executable, "serve"]]}
 A = {"name": "a", "disks": [{"name": "d0", "kind": "sata_hdd", "size": "1G"}]}
 B = {"name": "b"}
 
@@ -341,16 +342,24 @@ def test_metadata_of_another_version_is_rejected(host):
         host.run("absent")
 
 
-def test_power_cut_ends_the_process_with_the_cache_of_a_disk(host):
-    host.run("started", FORGETFUL)
+@pytest.mark.parametrize("machine", [FORGETFUL, SERVED])
+def test_power_cut_ends_the_process_with_the_cache_of_a_disk(host, machine):
+    host.run("started", machine)
     (process,) = host.disk_processes
     assert process.poll() is None
     host.run("stopped", how="power_cut")
     assert process.wait(5) == -signal.SIGKILL
-    host.run("started", FORGETFUL)
+    host.run("started", machine)
     assert host.disk_processes[1].poll() is None
     host.run("absent")
     assert host.disk_processes[1].wait(5) == -signal.SIGKILL
+
+
+def test_process_that_ends_at_once_is_an_error_and_no_machine_is_started(host):
+    host.replies[(sys.executable,)] = Reply("")
+    with pytest.raises(NotUnderstood, match=f"The process {sys.executable} of s ended at once"):
+        host.run("started", SERVED)
+    assert host.started == []
 
 
 def test_power_is_cut_without_logging_in(host, monkeypatch):

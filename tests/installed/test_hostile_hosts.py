@@ -137,6 +137,16 @@ def test_a_host_cannot_take_the_name_of_another(attack):
     assert not (attack.folder / "described").exists()
 
 
+def test_a_machine_of_the_virtual_rack_does_not_describe_itself(attack):
+    """A description has commands that run on the controller."""
+    attack.variables = {"virtual_rack_machine": {"memory": "512M"}, "virtual_rack_group": "all", "virtual_rack_install": False}
+    attack.plan["add"]["ansible_facts"] = {"virtual_rack_machine": {"processes": [["touch", str(attack.marker)]]}}
+    role = {"ansible.builtin.include_role": {"name": "cachefleet.storage.virtual_rack"}}
+    rack = {"hosts": "localhost", "connection": "local", "gather_facts": False, "check_mode": True, "tasks": [role]}
+    done = attack.play("-e", "virtual_rack_group=all", plays=[{"hosts": "bad", "gather_facts": True, "tasks": []}, rack])
+    assert "facts with the name virtual_rack_machine, which would replace the descriptions, were returned by bad" in done.stdout, done.stdout
+
+
 def test_an_answer_without_end_is_not_read(attack):
     attack.plan = {**attack.plan, "add": {}, "instead": {"plugins.modules.cache_stack_info": {"msg": "x" * 20 * 1024**2}}}
     done = attack.play("--limit", "bad", plays=[{"hosts": "all", "gather_facts": False, "tasks": [{"cachefleet.storage.cache_stack_info": {}}]}])

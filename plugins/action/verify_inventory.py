@@ -15,7 +15,9 @@ from ansible.errors import AnsibleError
 from ansible.inventory.manager import split_host_pattern
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS, checked_declarations
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import Verb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few, selected_layers
@@ -158,6 +160,16 @@ def _nothing_described(layers: t.Sequence[str], hosts: t.Sequence[str], hostvars
     return f"Nothing was done: no host of this play ({few(hosts)}) has {'one of the variables ' if first[1:] else ''}{', '.join(reversed(first))}: {advice}"
 
 
+def _wrong_declarations(values: t.Mapping[str, t.Any]) -> t.Iterator[str]:
+    """Hosts refuse them too, a sweep however after its journal was written, and then it could not restore either."""
+    for name in DECLARATION_OPTIONS:
+        given = values.get(f"storage_{name}")
+        try:
+            checked_declarations(given if isinstance(given, list) else [])
+        except BadInput as error:
+            yield error.message
+
+
 def _wrong_variables(hosts: t.Sequence[str], hostvars: t.Any, *, types: bool) -> str:
     variables = RoleVariables()
     # Values are looked at as they are in the inventory: templating those of a thousand hosts takes minutes.
@@ -168,7 +180,7 @@ def _wrong_variables(hosts: t.Sequence[str], hostvars: t.Any, *, types: bool) ->
         values = raw(host)
         for name in variables.unknown(map(str, values)):
             unknown.setdefault(name, []).append(host)
-        for sentence in variables.type_errors(values) if types else ():
+        for sentence in [*variables.type_errors(values), *_wrong_declarations(values)] if types else ():
             wrong.setdefault(sentence, []).append(host)
     sentences = [f"{few(who)}: {sentence}" for sentence, who in wrong.items()]
     return " ".join([*([complaint(unknown, variables)] if unknown else []), *(one if one.endswith((".", "?")) else f"{one}." for one in sentences)])

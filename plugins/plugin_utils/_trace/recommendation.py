@@ -86,7 +86,9 @@ def recommend(points: t.Sequence[CurvePoint], trace: Trace, prices: Prices = Pri
     real = [point for point in points if point.type in MODELS]
     basis = _sizes(trace)
     if len(trace.devices) > 1:
-        basis += (f"The cache is one for all {len(trace.devices)} devices together: their curves show a cache for each, whose file needs a recording of its own.",)
+        basis += (
+            f"The cache is one for all {len(trace.devices)} devices together: their curves show a cache for each, whose file needs a recording of its own.",
+        )
     if not real:
         return Recommendation(None, "No cache is recommended: there is no curve of a type that can be built.", basis, {})
     if trace.lost > _LOST * (trace.lost + load.rate * trace.seconds):

@@ -111,6 +111,21 @@ def test_types_and_keys_are_verified_with_equal_hosts_together():
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("storage_protected_drives", [{"model": "INTEL"}], "must be a text, or a dictionary with match alone"),
+        ("storage_protected_drives", ["*"], "would declare nearly every drive"),
+        ("storage_flushed_virtual_disks", [""], "is empty"),
+        ("storage_protected_drives", [{"match": {"model": "INTEL SSDSC2*"}}, "BTWA1234"], ""),
+        ("storage_protected_drives", "{{ drives_of_the_rack }}", ""),
+    ],
+)
+def test_declarations_are_verified_before_a_sweep_writes_its_journal(name, value, words):
+    result = run(["node1"], variables={name: value})
+    assert (words in result["msg"] and result["msg"].startswith("node1: ")) if words else result == {"changed": False}
+
+
+@pytest.mark.parametrize(
     ("selected", "failed"), [(["block_cahce"], True), (["block_cache"], False), (["all"], False), (["my_play"], False), (["restore"], False)]
 )
 def test_tag_that_is_similar_to_a_known_one_fails(selected, failed):

@@ -56,8 +56,11 @@ class ActionModule(Verb):
         return {"changed": False, **getattr(self, f"_{options['operation']}")(plain_of(options))}
 
     def _validate(self, options: Results) -> Results:
-        for name in sorted(_SET_BY_ROLE & load_extra_vars(self._loader).keys()):
+        given = load_extra_vars(self._loader)
+        for name in sorted(_SET_BY_ROLE & given.keys()):
             raise BadInput(f"{name} is set on the command line (-e), which would replace it in every round: leave it out.")
+        if not given.get("fio_benchmark_targets", True):
+            raise BadInput("fio_benchmark_targets is an empty list on the command line (-e), which would replace the drives of every host: leave it out.")
         if not FIRST <= options["repeats_most"] <= 9999:
             raise BadInput(f"accept_repeats_most is {options['repeats_most']}: give {FIRST} to 9999.")
         _seconds(options)

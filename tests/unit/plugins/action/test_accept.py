@@ -102,6 +102,10 @@ def test_variables_that_would_replace_those_of_each_round_are_refused(run, monke
     assert not run("validate", requirements=[READS]).get("failed")
     monkeypatch.setattr(accept, "load_extra_vars", lambda _loader: {"fio_benchmark_only": ["x"]})
     assert "fio_benchmark_only is set on the command line" in run("validate", requirements=[READS])["msg"]
+    for targets, refused in (([], True), ([{"file": "/srv/f"}], False)):
+        monkeypatch.setattr(accept, "load_extra_vars", lambda _loader, targets=targets: {"fio_benchmark_targets": targets})
+        result = run("validate", requirements=[READS])
+        assert ("would replace the drives of every host" in result.get("msg", "")) == refused == bool(result.get("failed"))
 
 
 def test_devices_are_only_read_unless_that_is_allowed_and_they_are_free(run):

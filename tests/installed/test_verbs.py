@@ -11,7 +11,7 @@ import json
 import struct
 
 _BY_PLAYBOOK = {
-    *("benchmark_plan", "campaign", "collect", "release_runner", "report", "wait_for_runner"),  # benchmark
+    *("benchmark_plan", "campaign", "collect", "fio_runner", "release_runner", "report", "wait_for_runner"),  # benchmark
     *("cache_layers", "describe", "plan", "power_loss", "summary", "sweep", "verify_host", "verify_inventory"),
 }
 _HERE = {"accept", "compare", "describe_groups", "io_trace", "results", "storage_network", "trace_report", "wait_for_flush"}

@@ -20,12 +20,23 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell impor
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, SpoolError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.log_file import located
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import Stack
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
 HEAD = "fio version 2 iolog\nsda add\nsda open\n"
 LOG = HEAD + "".join(f"sda {'read' if number % 3 else 'write'} {number % 64 * 4096} 4096\n" for number in range(3000)) + "sda close\n"
+
+
+def located(job: t.Any) -> t.Any:
+    """What the controller sends, which an old Python does not import: ``plan/log_file.py``."""
+
+    def found(section: t.Mapping[str, t.Any]) -> t.Any:
+        options = {name: value for name, value in section.items() if name in replay.OPTIONS and name != replay.LOG}
+        stream = replay.LogStream(options, section[replay.LOG], replay.MOST_FILE_IOS)
+        assert all(isinstance(piece, bytes) for piece in replay.changed_file(section[replay.LOG], stream))
+        return stream.replay().to_dict(section[replay.LOG])
+
+    return replay.with_logs(job, found)
 
 
 class Rig:
@@ -41,7 +52,7 @@ class Rig:
         self.path.write_bytes(gzip.compress(text.encode()))
 
     def order(self) -> t.Any:
-        job = located({"read_iolog": str(self.path), **self.options}, "s")
+        job = located({"read_iolog": str(self.path), **self.options})
         row = {"name": "oltp", "repeat": 1, "target": {"file": str(self.target), "size": 256 * 1024}, "job": job}
         return order_of({"campaign": "c1", "variant": "v", "host": "here", "cells": [row], "series": False})
 
@@ -86,7 +97,7 @@ def test_each_of_several_devices_gets_its_own_log(rig: Rig, tmp_path: Path) -> N
     other = tmp_path / "other.log"
     other.write_text("fio version 3 iolog\n0 sdb add\n0 sdb open\n100000 sdb write 8192 4096\n100000 sdb sync 0 0\n300000 sdb write 65536 8192\n")
     sections = [{"name": "a", "read_iolog": str(rig.path)}, {"name": "b", "target": "log", "read_iolog": str(other)}]
-    job = located({"global": {"ioengine": "libaio", "iodepth": 8}, "jobs": sections}, "s")
+    job = located({"global": {"ioengine": "libaio", "iodepth": 8}, "jobs": sections})
     targets = {"target": {"file": str(rig.target), "size": 256 * 1024}, "targets": {"log": {"file": str(tmp_path / "second"), "size": 128 * 1024}}}
     steps = [{"cells": [{"name": "both", "repeat": 1, **targets, "job": job}]}]
     order = read_order({"campaign": "c1", "variant": "v", "host": "here", "steps": steps, "series": False})
@@ -199,6 +210,6 @@ def test_host_without_room_or_memory_refuses(rig: Rig, tmp_path: Path, monkeypat
     "change", [{"sha256": "../x"}, {"size": -1}, {"ios": True}, {"moved": {"read": 1}}, {"moved": 5}, {"end": 2**70}, {"more": 1}, {"seconds": "1"}]
 )
 def test_what_stands_for_a_file_is_checked(rig: Rig, change: dict[str, t.Any]) -> None:
-    given = {**located({"read_iolog": str(rig.path)}, "s")["read_iolog"], **change}
+    given = {**located({"read_iolog": str(rig.path)})["read_iolog"], **change}
     with pytest.raises(StorageError, match="must be the content of a log that fio recorded"):
         fio_job.read_job({"read_iolog": given}, "c")

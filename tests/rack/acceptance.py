@@ -22,7 +22,7 @@ HOSTS = [f"--inventory={TOP}/inventories/virtual_rack", f"--inventory={TOP}/test
 INVENTORY = Path("~/.cache/cachefleet/racks").expanduser() / os.environ.get("VIRTUAL_RACK_NAME", "accept-test") / "inventory.yml"
 DISK = "/dev/disk/by-id/ata-VIRTUAL_{}_NODE1-{}"
 FAST, SLOW, HONEST, LIES = (DISK.format("HDD", name) for name in ("FAST", "SLOW", "HONEST", "LIES"))
-CACHE = {"name": "accepted", "origin": DISK.format("HDD", "ORIGIN"), "cache_devices": [DISK.format("SSD", "CACHE")], "size": "128m", "mode": "writethrough"}
+CACHE = {"name": "accepted", "origin": DISK.format("HDD", "ORIGIN"), "cache_devices": [DISK.format("SSD", "CACHE")], "mode": "writethrough"}
 PASSES, FAILS = "pass", "fail"
 CELL = {"rw": "randread", "bs": "4k", "ioengine": "libaio", "iodepth": 4, "direct": 1, "ramp_time": 2, "runtime": 10}
 

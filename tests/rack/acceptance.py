@@ -77,7 +77,7 @@ def lies(folder):
     """A disk that lies fails by a test that cut its power, whatever was declared of it."""
     tests = []
     for path in (HONEST, LIES):
-        target = {"target": {"device": path, "size": "16M"}, "cuts": 1, "results": str(folder), "name": f"{time.time_ns()}", "sync": "fsync"}
+        target = {"target": {"device": path, "size": "16M"}, "cuts": 1, "results": str(folder), "name": f"{time.time_ns()}", "sync": "fsync", "tunnel": True}
         given = {f"power_loss_test_{key}": value for key, value in target.items()}
         given["power_loss_test_rack"] = os.environ.get("VIRTUAL_RACK_NAME", "accept-test")
         completed = playbook(f"{TOP}/playbooks/power_loss.yml", given, "--limit=node1")

@@ -77,7 +77,17 @@ def lies(folder):
     """A disk that lies fails by a test that cut its power, whatever was declared of it."""
     tests = []
     for path in (HONEST, LIES):
-        target = {"target": {"device": path, "size": "16M"}, "cuts": 1, "results": str(folder), "name": f"{time.time_ns()}", "sync": "fsync", "tunnel": True}
+        target = {
+            "target": {"device": path, "size": "16M"},
+            "cuts": 1,
+            "results": str(folder),
+            "name": f"{time.time_ns()}",
+            "sync": "fsync",
+            "tunnel": True,
+            "cutter": "rack",
+            "seconds": 1,
+            "off_seconds": 0,
+        }
         given = {f"power_loss_test_{key}": value for key, value in target.items()}
         given["power_loss_test_rack"] = os.environ.get("VIRTUAL_RACK_NAME", "accept-test")
         completed = playbook(f"{TOP}/playbooks/power_loss.yml", given, "--limit=node1")

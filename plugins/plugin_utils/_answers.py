@@ -42,6 +42,9 @@ _OF_ANSIBLE = frozenset(
 #: What the modules of Ansible return that actions of this collection call.
 _OF_OTHERS: t.Mapping[str, frozenset[str]] = {"ansible.builtin.slurp": frozenset({"content", "encoding", "source"})}
 
+#: A module that returns what another one does, too.
+_AS_ANOTHER = {"cachefleet.storage.sweep_step": "cachefleet.storage.cache_layers"}
+
 #: Names of injected variables and of dropped values that a message has.
 _NAMED = 3
 
@@ -190,7 +193,8 @@ def expected_of(module: str) -> frozenset[str]:
         return _OF_ANSIBLE | _OF_OTHERS.get(module, frozenset())
     text = (_MODULES / f"{module[len(_COLLECTION) :]}.py").read_text(encoding="utf-8")
     documented = _RETURN.search(text)
-    return _OF_ANSIBLE | FURTHER | frozenset(_KEY.findall(documented.group(1)) if documented else ())
+    of_another = expected_of(_AS_ANOTHER[module]) if module in _AS_ANOTHER else frozenset()
+    return _OF_ANSIBLE | FURTHER | of_another | frozenset(_KEY.findall(documented.group(1)) if documented else ())
 
 
 def all_printable(value: t.Any) -> t.Any:

@@ -15,6 +15,7 @@ from ansible.errors import AnsibleActionFail
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER, BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain, printable
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostOutcome
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction, expected_of, limited_to, refuse_injected_variables
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import not_for_hosts
 
@@ -29,6 +30,14 @@ def test_only_what_the_module_documents_is_kept():
     answer = {"changed": False, "devices": [1], "ansible_facts": {"a": 1}, "add_host": {}, "_ansible_no_log": True, "caches": [], "results": []}
     assert kept(answer) == {"changed": False, "devices": [1]}
     assert kept({"ansible_facts": {}, "content": "eA==", "devices": []}, "ansible.builtin.slurp") == {"content": "eA=="}
+
+
+@pytest.mark.parametrize("module", ["cache_layers", "sweep_step"])
+def test_what_is_not_in_effect_is_kept(module):
+    """A variant of a sweep that was not applied would be measured without a word."""
+    answer = {name: value for name, value in HostOutcome().to_dict().items() if name != "changed"}
+    assert {"pending", "waiting", "not_running", "left_out"} < kept(answer, f"cachefleet.storage.{module}").keys() == answer.keys()
+    assert ("benchmark" in kept({"benchmark": {}}, f"cachefleet.storage.{module}")) is True
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x1b]0;x\x07", "\u202e", "a\rb", "\x85", "\u2028", "\x00", "\x9b2J"])

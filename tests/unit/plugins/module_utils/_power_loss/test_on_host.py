@@ -84,7 +84,7 @@ def test_run_is_written_verified_and_removed(host, monkeypatch, load):
             host_witness.wait_for_writes(host / "witness", RUN, 20, 20.0)
         return
     found = verify(cut(host), monkeypatch)
-    assert (found["verdict"], found["fence_damaged"], found["rebooted"]) == ("kept", 0, True)
+    assert (found["verdict"], found["fence_damaged"], found["rebooted"]) == ("kept", 0, True), found
     assert host_writer.remove(RUN, no_devices, Runner(), host / "writer")
     assert not (host / "file").exists()
     assert not host_writer.remove(RUN, no_devices, Runner(), host / "writer")

@@ -272,7 +272,7 @@ def changed_file(path: str, stream: LogStream) -> t.Iterator[bytes]:
 def sections_with_log(job: t.Any) -> list[dict[str, t.Any]]:
     """Every part of a job that has a log."""
     found: list[dict[str, t.Any]] = []
-    with_logs(job, lambda section: found.append(section))
+    with_logs(job, found.append)
     return found
 
 

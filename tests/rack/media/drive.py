@@ -150,6 +150,9 @@ class Drive:
             yield from self._make_room()
         self._draining = False
 
+    def _oldest(self) -> int:
+        return next(iter(self._dirty))
+
     def _make_room(self) -> Process:
         """Write one block out: a disk chooses the next on the way of its arm, an SSD the oldest."""
         if self.row.kind == "hdd":
@@ -157,7 +160,7 @@ class Drive:
             place = self._sorted[number % len(self._sorted)]
             seconds = self._access(place, 1, len(self._dirty))
         else:
-            place = next(iter(self._dirty))
+            place = self._oldest()
             seconds = self._stream()
         commit = self._dirty[place]
         yield self._medium.use(seconds)

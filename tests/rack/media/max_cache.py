@@ -119,6 +119,10 @@ class MaxCache:
             del self._clean[line]
             self._free.append(self._places.pop(line))
 
+    def _unused(self) -> int:
+        """The clean line that was used longest ago."""
+        return next(iter(self._clean))
+
     def _allocate(self, lines: t.Iterable[int], *, dirty: bool = False) -> Process:
         """Room for lines: that of clean ones used longest ago, or of dirty ones when they are on the array."""
         for line in lines:
@@ -130,7 +134,7 @@ class MaxCache:
                     else:
                         self._clean[line] = None
                 elif self._clean:
-                    self._evict(next(iter(self._clean)))
+                    self._evict(self._unused())
                 else:
                     yield from self._write_out(self._oldest())
 

@@ -103,8 +103,8 @@ def scaled(row: Row, slower: float, smaller: float) -> Row:
     return dataclasses.replace(row, **changed)
 
 
-def _row(kind: type[Row], name: str, /, **values: tuple[t.Any, str]) -> Row:
-    return kind(name, **{key: value for key, (value, _source) in values.items()}, sources={key: source for key, (_value, source) in values.items()})
+def _row(made: type[Row], name: str, /, **values: tuple[t.Any, str]) -> Row:
+    return made(name, **{key: value for key, (value, _source) in values.items()}, sources={key: source for key, (_value, source) in values.items()})
 
 
 _COOKE = "J. Cooke, The Inconvenient Truths of NAND Flash Memory (Micron, 2007): programming a page takes"

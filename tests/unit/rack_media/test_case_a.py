@@ -25,7 +25,7 @@ PUBLISHED = {
 }
 OFF = {"RAID off", "RAID controller", "JBOD off", "SATA off"}
 FLUSHED = {"JBOD on", "SATA on"}
-cached_columns = functools.lru_cache(maxsize=None)(lambda row: columns(row))
+cached_columns = functools.lru_cache(maxsize=None)(columns)
 
 
 def ranks(values, equal=0.05):

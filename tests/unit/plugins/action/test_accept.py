@@ -55,7 +55,6 @@ class Run:
 
         arguments = {"operation": operation, "path": str(self.path), **(SUITE if operation in ("validate", "plan") else {}), **options}
         action = made_action(accept, arguments, self.printed, check_mode=check_mode, answer_of=answer_of)
-        action._execute_module = lambda module_name, module_args, task_vars: answer_of(module_name, module_args, task_vars)
         return action.run(task_vars={"inventory_hostname": host})
 
     @property

@@ -30,9 +30,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.flows import CacheFlow
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE, HostValue, outliers, scores
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult
 
 #: By host.
@@ -83,6 +85,10 @@ def _survives(asked: _Asked) -> t.Iterator[Judgement]:
         losing = [one for one in reported if _VERDICTS.get(one[1]) == LOSES]
         if measured and not losing:
             safety = safety_of(asked.rows, measured)
+            accused = _accused(asked.power_loss, place, measured) if is_power and safety.flushed == KEEPS else ""
+            if accused:
+                yield place.judgement(asked.requirement, NOT_MEASURED, accused)
+                continue
             stacks = [asked.rows.settings.get((one.host, one.stack_after or ""), ()) for one in measured[-1:]]
             key = ("verdict", "reason" if is_power else "device_loss_reason")
             reason = next((value for stack in stacks for _device, *name, value in stack if tuple(name) == key), "")
@@ -113,6 +119,13 @@ def _contradiction(power_loss: t.Iterable[PowerLossResult], place: Place) -> str
     return next((one.contradiction for one in _tests(power_loss, place) if one.contradicts), "")
 
 
+def _accused(power_loss: t.Sequence[PowerLossResult], place: Place, measured: t.Iterable[Measurement]) -> str:
+    """What drives of the same model have lost, unless this one was tested itself: it may have been by another of its names."""
+    if any(_VERDICTS.get(one.verdict) == KEEPS for one in _tests(power_loss, place)):
+        return ""
+    return next(iter(losses_of(power_loss, {one.model for one in measured if one.model})), "")
+
+
 def _tests(power_loss: t.Iterable[PowerLossResult], place: Place) -> list[PowerLossResult]:
     return [one for one in power_loss if one.host == place.host and place.target in ("", one.target)]
 
@@ -128,7 +141,7 @@ def _flush_proved(asked: _Asked) -> t.Iterator[Judgement]:
         elif kept == KEEPS and not any(_CHECKS.get(state) == FAIL for _target, state, _reason in checks):
             yield place.judgement(asked.requirement, PASS, f"power-loss test {tests[0].test}: {tests[0].sentence}")
         elif not checks:
-            yield place.judgement(asked.requirement, NOT_MEASURED, "no power was cut, and no flush was counted: run the playbook power_loss or flush_check")
+            yield place.judgement(asked.requirement, NOT_MEASURED, "no power was cut, and no flush was counted: run the playbook power_loss")
         else:
             for target, state, reason in checks:
                 sentence = f"flushes of {target} are {state.replace('_', ' ') or 'not known'}{f': {reason}' if reason else ''}"
@@ -203,9 +216,11 @@ def _drive_cache(asked: _Asked) -> t.Iterator[Judgement]:
     """Of every drive below a target, while it was measured."""
     for place in asked.places:
         stacks = {(one.host, stack) for one in place.of(None) for stack in (one.stack_before, one.stack_after) if stack}
-        values = {device: value for stack in sorted(stacks) for device, *key, value in asked.rows.settings.get(stack, ()) if key == ["drive", "drive"]}
-        on = sorted(device for device, value in values.items() if value == "enabled")
-        is_known = values and set(values.values()) <= {"enabled", "disabled"}
+        rows = [row for stack in sorted(stacks) for row in asked.rows.settings.get(stack, ())]
+        values = {(device, value) for device, *key, value in rows if key == ["drive", "drive"]}
+        drives = {device for device, *key, value in rows if key == ["device", "below"] and value == "[]"}
+        on = sorted(device for device, value in values if value == "enabled")
+        is_known = bool(values) and {value for _device, value in values} <= {"enabled", "disabled"} and drives <= {device for device, _value in values}
         state = FAIL if on else PASS if is_known else NOT_MEASURED
         said = f"the write cache of {text.listed(on, 5)} is enabled" if on else "no write cache of a drive is enabled"
         yield place.judgement(asked.requirement, state, said if on or is_known else "whether the write cache of its drives is enabled is not known")

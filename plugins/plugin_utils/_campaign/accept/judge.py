@@ -224,7 +224,7 @@ def _figure(requirement: Requirement, value: float) -> str:
 
 
 def shown_value(requirement: Requirement, value: float | None) -> str:
-    """A value in base units with its unit, as a person reads it."""
+    """A value in base units as text with a unit."""
     if value is None:
         return text.NOTHING
     if requirement.metric == "iops":

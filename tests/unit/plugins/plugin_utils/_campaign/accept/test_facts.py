@@ -63,6 +63,15 @@ def test_power_loss_test_that_contradicts_fails_a_durable_stack():
     assert [one.state for one in facts_of(POWER, measured(), power_loss=[cut("at_risk", "Contradiction: x", target="/dev/other")])] == ["pass"]
 
 
+def test_drive_of_a_model_that_lost_flushed_writes_is_not_known_to_keep_them():
+    """It may be the drive that was tested, by another name; a test of its own counts more."""
+    other = PowerLossResult("cut2", "node1", "/dev/sdb", "sync fsync", "at_risk", "1 cut", "Contradiction: lost", (("SSD A", "1.0"),), accuses_drives=True)
+    (found,) = facts_of(POWER, measured(model="SSD A"), power_loss=[other])
+    assert found.state == "not measured" and "Flushed writes were lost on SSD A 1.0" in found.reason
+    assert [one.state for one in facts_of(POWER, measured(model="SSD A"), power_loss=[other, cut("durable")])] == ["pass"]
+    assert [one.state for one in facts_of(POWER, measured(model="SSD B"), power_loss=[other])] == ["pass"]
+
+
 def test_device_loss_is_judged_by_the_stacks():
     assert [one.state for one in facts_of(LOSS, measured())] == ["pass"]
     settings = [("", "verdict", "device_loss", "loses"), ("", "verdict", "device_loss_reason", "sda is alone.")]
@@ -192,6 +201,19 @@ def test_drive_caches_that_must_be_off(values, state, reason):
     settings = {("node1", "s"): [("sda", "queue", "write_cache", "enabled"), *zip(("sda", "sdb"), ["drive"] * 2, ["drive"] * 2, values, strict=False)]}
     rows = Rows("c", [measurement(cell=CELL, stack_before="s", stack_after="s")], settings=settings)
     assert [(one.state, one.reason) for one in facts_of({"name": "cache", "drive_cache": "disabled"}, rows)] == [(state, reason)]
+
+
+def test_drive_cache_that_was_on_in_one_stack_or_not_read_does_not_pass():
+    def judged_with(before, after):
+        settings = {("node1", "s1"): before, ("node1", "s2"): after}
+        rows = Rows("c", [measurement(cell=CELL, stack_before="s1", stack_after="s2")], settings=settings)
+        return [one.state for one in facts_of({"name": "cache", "drive_cache": "disabled"}, rows)]
+
+    on, off = [("sda", "drive", "drive", "enabled")], [("sda", "drive", "drive", "disabled")]
+    assert judged_with(on, off) == judged_with(off, on) == ["fail"]
+    assert judged_with(off, off) == ["pass"]
+    # A drive below the target of which there is no row.
+    assert judged_with(off, [*off, ("sda", "device", "below", "[]"), ("sdb", "device", "below", "[]")]) == ["not measured"]
 
 
 def fleet(*rates):
